@@ -108,6 +108,8 @@ def _list() -> list[Published]:
         ("GCNConv, CSR", _sparse("GCNConv", "csr", normalize=False)),
         ("SAGEConv, CSR", _sparse("SAGEConv", "csr", aggr="sum")),
         ("GraphConv, COO", _sparse("GraphConv", "coo")),
+        ("SAGEConv, CSR, mean", _sparse("SAGEConv", "csr")),
+        ("SAGEConv, CSC, sum", _sparse("SAGEConv", "csc", aggr="sum")),
     ]
     package = "torch-geometric", "torch_geometric"
     return named(*package, dense) + named(*package, sparse, door=Door.EXPORT)

@@ -194,9 +194,11 @@ def width_of_row(rng: Random) -> int:
 @pytest.mark.parametrize("name", MODULES)
 @pytest.mark.filterwarnings("ignore:Sparse (CSR|invariant):UserWarning")  # PyTorch calls its CSR support new
 def test_operations_of_pytorch(ddr3: daedal.Device, name: str, opt: int, rng: Random) -> None:
-    if name == "CSR" and not csr_order.adds_in_order():
-        pytest.skip("on this processor the product is PyTorch's")
     width = int(rng.choice([4, 32])) if name.startswith("lookups") else width_of_row(rng)
+    if name == "CSR" and not csr_order.order_of(width):
+        width = 33
+    if name == "CSR" and not csr_order.order_of(width):
+        pytest.skip("on this processor the product is PyTorch's")
     table = wild_table(int(rng.integers(1, 20)), width, rng)
     function, *inputs = MODULES[name](rng, table)
     module = Layer(function, table)

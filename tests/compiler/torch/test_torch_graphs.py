@@ -139,7 +139,7 @@ def test_sparse_times_dense(
     for a in (sparse, matrix(60)):
         x = wild_table(NODES, width, rng)
         assert same_bits(executable(a, x), product(a, x))
-        if kind != "csr" or csr_order.adds_in_order():
+        if kind != "csr" or csr_order.order_of(width):
             assert executable.stats.launches == 1 == len(executable.offloaded)
         else:
             assert not executable.offloaded and "on this processor" in executable.explain()
@@ -151,7 +151,7 @@ def test_csr_is_multiplied_then_added(
     width: int, ddr3: daedal.Device, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What the machine does with it wherever PyTorch does the same, also on processors where it does not."""
-    monkeypatch.setattr(csr_order, "adds_in_order", lambda: True)
+    monkeypatch.setattr(csr_order, "order_of", lambda width, reduce: csr_order.ROUNDED)
     found = torch.sparse_coo_tensor(edges(150, rng), wild_table(1, 150, rng)[0], (NODES, NODES)).coalesce()
     x = wild_table(NODES, width, rng)
     executable = daedal.compile(Layer(torch.sparse.mm), (found.to_sparse_csr(), x), device=ddr3)
@@ -163,15 +163,15 @@ def test_csr_is_multiplied_then_added(
 
 
 @pytest.mark.filterwarnings("ignore:Sparse (CSR|invariant):UserWarning")
-@pytest.mark.parametrize("order", [True, False])
+@pytest.mark.parametrize("order", [csr_order.FUSED, None])
 def test_csr_where_pytorch_has_an_order_of_its_own(
-    order: bool, ddr3: daedal.Device, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+    order: str | None, ddr3: daedal.Device, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(csr_order, "adds_in_order", lambda: order)
+    monkeypatch.setattr(csr_order, "order_of", lambda width, reduce: order)
     found = torch.sparse_coo_tensor(edges(150, rng), wild_table(1, 150, rng)[0], (NODES, NODES)).to_sparse_csr()
     executable = daedal.compile(Layer(torch.sparse.mm), (found, wild_table(NODES, 4, rng)), device=ddr3)
-    assert bool(executable.offloaded) == order
-    assert ("on this processor" in executable.explain()) == (not order)
+    assert bool(executable.offloaded) == (order is not None)
+    assert ("on this processor" in executable.explain()) == (order is None)
 
 
 @pytest.mark.parametrize(

@@ -154,19 +154,25 @@ def coo_request(name: str, table: Source, places: tuple[Array, Array], values: A
     return _product(name, table, columns, offsets, values, is_fused=element_of(name, table) == LANE)
 
 
-def csr_request(name: str, table: Source, columns: Array, offsets: Array, values: Array) -> Request:
+def csr_request(
+    name: str, table: Source, columns: Array, offsets: Array, values: Array, *, is_fused: bool, mode: str = "sum"
+) -> Request:
     """The request for a sparse times a dense matrix: its columns and values, and where rows begin and the last ends.
-    Product and sum are rounded each.
+    Product and sum are rounded once, or each.
     """
-    return _product(name, table, columns, offsets, values, is_fused=False)
+    if mode == "mean":
+        check_counts(name, element_of(name, table), len(columns), offsets)
+    return _product(name, table, columns, offsets, values, is_fused=is_fused, mode=mode)
 
 
-def _product(name: str, table: Source, columns: Array, offsets: Array, values: Array, *, is_fused: bool) -> Request:
+def _product(
+    name: str, table: Source, columns: Array, offsets: Array, values: Array, *, is_fused: bool, mode: str = "sum"
+) -> Request:
     check_lengths(name, len(columns), offsets)
     width, rows = width_of(name, table), len(offsets) - 1
     bits, element = (bits_of(columns), bits_of(offsets)), element_of(name, table)
     rounds = _rounds(element, products=True, sums=True)
-    operation = Bag("sum", width, *bits, is_weighted=True, is_fused=is_fused, element=element, rounds=rounds)
+    operation = Bag(mode, width, *bits, is_weighted=True, is_fused=is_fused, element=element, rounds=rounds)
     buffers = {"indices": columns, "offsets": offsets, "weights": values}
     return Request(operation, table, buffers, {}, rows, (rows, width))
 

@@ -26,7 +26,7 @@ from daedal.compiler.frontends.torch.ops.quantised_bags import QuantisedBag, Qua
 from daedal.compiler.frontends.torch.ops.reductions import IndexAdd, IndexPut, ScatterAdd, ScatterReduce
 from daedal.compiler.frontends.torch.ops.segment_reduce import SegmentReduce
 from daedal.compiler.frontends.torch.ops.sizes import plain_sizes
-from daedal.compiler.frontends.torch.ops.sparse_products import OtherSparseProduct, SparseProduct
+from daedal.compiler.frontends.torch.ops.sparse_products import OtherSparseProduct, SparseProduct, SparseReduction
 from daedal.compiler.frontends.torch.placement import Ledger, Placement
 from daedal.driver.tables.table_sources import dtype_name
 
@@ -44,6 +44,7 @@ OPERATIONS: tuple[type[Operation], ...] = (
     ScatterAdd,
     ScatterReduce,
     SegmentReduce,
+    SparseReduction,
     SparseProduct,
     OtherSparseProduct,
     QuantisedBag,

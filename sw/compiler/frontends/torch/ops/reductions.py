@@ -141,7 +141,7 @@ class ByDestination(Reduction):
             raise UnsupportedOperation(f"{self.name}: what rows are added to must be contiguous, as the result is")
         if self.mode == "max":
             check_maximum(self.name, table)
-            _check_zeros(self.name, table)
+            check_zeros(self.name, table)
         rows, factors = arrays_of(indices, weights)
         wraps, places, count = self.message.wraps, array_of(keys), len(base)
         if factors is not None and factors.size != len(factors):
@@ -306,7 +306,7 @@ def check_maximum(name: str, table: Tensor) -> None:
         raise UnsupportedOperation(f"{name}: rows must be free of NaN for a maximum, which PyTorch hands on")
 
 
-def _check_zeros(name: str, table: Tensor) -> None:
+def check_zeros(name: str, table: Tensor) -> None:
     """The same for reductions by destination."""
     signs = table.signbit()[table == 0]
     if bool(signs.any()) and not bool(signs.all()):

@@ -1,19 +1,20 @@
 """Sparse times dense matrices."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor, fx
 
 from daedal.compiler.frontends.requests.checks import ROW_TYPES
-from daedal.compiler.frontends.requests.reductions import coo_request, csr_request
+from daedal.compiler.frontends.requests.reductions import coo_request, csr_request, segment_request
 from daedal.compiler.frontends.torch.effects import writes_out
 from daedal.compiler.frontends.torch.examples import example_of, is_rows
-from daedal.compiler.frontends.torch.operators import calls
+from daedal.compiler.frontends.torch.operators import Overload, calls
 from daedal.compiler.frontends.torch.ops import csr_order
 from daedal.compiler.frontends.torch.ops.operation import Line, Operation
-from daedal.compiler.frontends.torch.ops.reductions import KNOWN, SORTED
+from daedal.compiler.frontends.torch.ops.reductions import KNOWN, MODES, SORTED, check_maximum, check_zeros
 from daedal.compiler.frontends.torch.ops.tensors import array_of, numbers_of, table_of
 from daedal.errors import UnsupportedOperation
 from daedal.runtime.request import Request
@@ -25,14 +26,14 @@ _VECTOR = "what a sparse matrix is multiplied with must have 2 dimensions: use A
 
 @dataclass(frozen=True)
 class SparseProduct(Operation):
-    """A sparse matrix (COO or CSR) times a dense one, ``table``."""
+    """A sparse matrix (COO, CSR or CSC) times a dense one, ``table``."""
 
-    targets = (_aten.mm.default, _aten.matmul.default, _aten._sparse_mm.default)
+    targets: ClassVar[tuple[Overload, ...]] = (_aten.mm.default, _aten.matmul.default, _aten._sparse_mm.default)
     line = Line(
-        "`torch.sparse.mm(A, x)`, `A @ x`, A in COO (also `A.t()`, also not coalesced) or CSR",
+        "`torch.sparse.mm(A, x)`, `A @ x`, A in COO (also `A.t()`, also not coalesced), CSR or CSC",
         "a weighted sum for each row",
-        "2-D; `daedal.compile` only, as Dynamo does not trace sparse inputs; other layouts are refused with what to "
-        "convert them to",
+        "2-D; CSR and CSC where PyTorch adds in order, which it may not for 4 to 24 columns; `daedal.compile` only, as "
+        "Dynamo does not trace sparse inputs; other layouts are refused with what to convert them to",
     )
     remark = SORTED
     adds_rows = True
@@ -44,24 +45,29 @@ class SparseProduct(Operation):
         """As of any operation."""
         if not _has_sparse(node):
             return None
-        if len(node.args) != 2:
+        if len(node.args) < 2:
             return "it must be a product of two matrices alone"
-        matrix, table = node.args
+        matrix, table, *others = node.args
         layouts = _layouts(node)
         if layouts[1] is not torch.strided:
             return (
                 "a sparse matrix must be the first of the two, and the other one dense: for x @ A use "
                 "(A.t() @ x.t()).t(), for a sparse x use x.to_dense()"
             )
-        if layouts[0] not in (torch.sparse_coo, torch.sparse_csr):
-            return f"the matrix must be COO or CSR, not {layouts[0]}: use to_sparse_csr() or to_sparse_coo()"
+        if layouts[0] not in (torch.sparse_coo, torch.sparse_csr, torch.sparse_csc):
+            return f"the matrix must be COO, CSR or CSC, not {layouts[0]}: use to_sparse_csr() or to_sparse_coo()"
         if getattr(example_of(table), "ndim", 2) == 1:
             return _VECTOR
         if not is_rows(table) or example_of(matrix).dtype is not example_of(table).dtype:
             return f"matrix and rows must have 2 dimensions and be of one type, {KNOWN}: use float()"
-        if layouts[0] is torch.sparse_csr and example_of(matrix).dtype is not torch.float32:
-            return f"a matrix of {example_of(matrix).dtype} must be COO, not CSR: use to_sparse_coo()"
-        return cls(node.name, table, matrix)
+        if layouts[0] is not torch.sparse_coo and example_of(matrix).dtype is not torch.float32:
+            return f"a matrix of {example_of(matrix).dtype} must be COO, not {layouts[0]}: use to_sparse_coo()"
+        return cls._of(node, table, matrix, others)
+
+    @classmethod
+    def _of(cls, node: fx.Node, table: object, matrix: object, others: Sequence[object]) -> Operation | str | None:
+        """The operation, with the arguments behind the matrices."""
+        return "it must be a product of two matrices alone" if others else cls(node.name, table, matrix)
 
     @property
     def sources(self) -> tuple[object, ...]:
@@ -69,7 +75,7 @@ class SparseProduct(Operation):
         return self.matrix, self.table
 
     def request(self, matrix: Tensor, table: Tensor) -> Request:
-        """See ``coo_request`` and ``csr_request``: of rows in COO, PyTorch adds with fused products, in CSR not."""
+        """See ``coo_request`` and ``csr_request``: of rows in COO, PyTorch adds with fused products, in CSR often."""
         table = table_of(self.name, table, ROW_TYPES)
         if matrix.dim() != 2 or matrix.dense_dim() or matrix.shape[1] != len(table):
             raise UnsupportedOperation(
@@ -79,17 +85,69 @@ class SparseProduct(Operation):
         if matrix.layout is torch.sparse_coo:
             row, column = map(array_of, matrix._indices())
             return coo_request(self.name, table, (row, column), numbers_of(matrix._values()), len(matrix))
-        if not csr_order.adds_in_order():
+        if matrix.layout is torch.sparse_csc:
+            matrix = matrix.to_sparse_csr()  # as PyTorch does
+        return self._compressed(matrix, table)
+
+    def _compressed(self, matrix: Tensor, table: Tensor) -> Request:
+        """The request for a CSR matrix."""
+        is_fused = self._is_fused(table.shape[1])
+        columns, offsets, values = map(array_of, (matrix.col_indices(), matrix.crow_indices(), matrix.values()))
+        return csr_request(self.name, table, columns, offsets, values, is_fused=is_fused)
+
+    def _is_fused(self, width: int, reduce: str = "") -> bool:
+        """Whether PyTorch rounds products and sums at once; UnsupportedOperation for an order that bags do not have."""
+        order = csr_order.order_of(width, reduce)
+        if order is None:
             raise UnsupportedOperation(
-                f"{self.name}: PyTorch adds the products of a CSR matrix in an order of its own on this processor: use "
-                "to_sparse_coo()"
+                f"{self.name}: PyTorch adds the products of a CSR matrix with rows of {width} elements in an order of "
+                "its own on this processor: use to_sparse_coo()"
             )
-        columns, offsets, values = matrix.col_indices(), matrix.crow_indices(), matrix.values()
-        return csr_request(self.name, table, array_of(columns), array_of(offsets), array_of(values))
+        return order == csr_order.FUSED
 
     def in_torch(self, matrix: Tensor, table: Tensor) -> Tensor:
         """The product."""
         product: Tensor = torch.sparse.mm(matrix, table)
+        return product
+
+
+@dataclass(frozen=True)
+class SparseReduction(SparseProduct):
+    """The same with a reduction of its own, ``mode``."""
+
+    targets = (_aten._sparse_mm.reduce,)
+    line = Line(
+        "`torch.sparse.mm(A, x, reduce)` (`sum`, `mean`, `amax`)",
+        "a bag for each row",
+        "CSR; for amax a matrix of ones, and what a maximum asks for",
+    )
+
+    mode: str = "sum"
+
+    @classmethod
+    def _of(cls, node: fx.Node, table: object, matrix: object, others: Sequence[object]) -> Operation | str | None:
+        reduce = next(iter(others), node.kwargs.get("reduce"))
+        if reduce not in MODES:
+            return f"reduce must be sum, mean or amax, not {reduce!r}"
+        if _layouts(node)[0] is not torch.sparse_csr:
+            return f"the matrix must be CSR, not {_layouts(node)[0]}"
+        return cls(node.name, table, matrix, str(reduce))
+
+    def _compressed(self, matrix: Tensor, table: Tensor) -> Request:
+        """See ``csr_request``; a maximum of products is one of rows if all weights are 1."""
+        columns, offsets, values = map(array_of, (matrix.col_indices(), matrix.crow_indices(), matrix.values()))
+        if self.mode != "amax":
+            is_fused = self._is_fused(table.shape[1], self.mode)
+            return csr_request(self.name, table, columns, offsets, values, is_fused=is_fused, mode=self.mode)
+        if (values != 1).any():
+            raise UnsupportedOperation(f"{self.name}: for a maximum all values of the matrix must be 1")
+        check_maximum(self.name, table)
+        check_zeros(self.name, table)
+        return segment_request(self.name, table, columns, None, offsets, "max")
+
+    def in_torch(self, matrix: Tensor, table: Tensor) -> Tensor:
+        """The product."""
+        product: Tensor = torch.sparse.mm(matrix, table, self.mode)
         return product
 
 
