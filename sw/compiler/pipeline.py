@@ -13,6 +13,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from daedal.base.float_mode import default_float_mode
 from daedal.compiler.analysis.addresses import buffer_name
+from daedal.compiler.analysis.aliases import distinct_names
 from daedal.compiler.analysis.scalars import is_float
 from daedal.compiler.backend.interleave_bags import Turns
 from daedal.compiler.backend.program_builder import generate, only_function, program_bytes
@@ -115,7 +116,10 @@ def _finish(
         levels[level] = str(module)
     sources = [op.memref for op in module.walk() if isinstance(op, slcv.FetchOp)]
     fetched = {buffer_name(source) for source in sources if isinstance(source.owner, Block)}
-    buffers = tuple(replace(spec, is_table=name in fetched) for name, spec in names.items())
+    distinct = distinct_names(only_function(module))
+    buffers = tuple(
+        replace(spec, is_table=name in fetched, is_distinct=name in distinct) for name, spec in names.items()
+    )
     passes = {**passes, **_advance(context, module, "dlc", config, opt=opt)}
     levels["dlc"] = str(module)
     overlaps = bool(value_at("software-pipelining", opt, config))

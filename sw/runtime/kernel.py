@@ -26,6 +26,8 @@ class BufferSpec:
         Whether whole rows of it are fetched: they must start at a line or lie within one.
     has_free_pitch
         Whether a run decides how far its rows are apart.
+    is_distinct
+        Whether no number may be in it twice: it chooses rows that are read and written, and reads run ahead of writes.
     """
 
     name: str
@@ -34,6 +36,7 @@ class BufferSpec:
     is_output: bool
     is_table: bool
     has_free_pitch: bool
+    is_distinct: bool = False
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from daedal.compiler.analysis.row_loops import constant_of, is_row_loop, is_within, loop_name
-from daedal.compiler.dialects import narrow
+from daedal.compiler.dialects import check, narrow
 from daedal.compiler.dialects.elements import LANE, row_element
 from daedal.compiler.interpreters.elements import shortened
 from daedal.errors import UnsupportedOperation
@@ -59,10 +59,11 @@ def _scope(buffer: SSAValue, accesses: list[_Access]) -> Block:
             )
         if access.bounds != accesses[0].bounds:
             raise UnsupportedOperation(f"{loop_name(access.loop)}: all loops over a row must have the same bounds")
-    blocks = [value.owner for value in leading if isinstance(value.owner, Block)]
-    if len(blocks) != len(leading) or not blocks:
+    blocks = [value.owner if isinstance(value.owner, Block) else value.owner.parent for value in leading]
+    inside = [block for block in blocks if block is not None and isinstance(block.parent_op(), scf.ForOp)]
+    if len(inside) != len(leading) or not inside:
         raise UnsupportedOperation(f"the rows of buffer %{buffer.name_hint} must be chosen by loops")
-    scope = max(blocks, key=_depth)
+    scope = max(inside, key=_depth)
     if not all(is_within(access.op, scope) for access in accesses):
         raise UnsupportedOperation(f"the rows of buffer %{buffer.name_hint} must be chosen by the loops around them")
     return scope
@@ -95,14 +96,23 @@ class _Promotion:
         assert entry.first_op is not None
         starts_with_store = isinstance(first.op, memref.StoreOp) and first.loop.parent is self._scope
         if not starts_with_store:
-            assert self._scope.first_op is not None
-            self._copy(InsertPoint.before(self._scope.first_op), self._buffer, self._local.memref)
+            self._copy(self._beginning(), self._buffer, self._local.memref)
         last = self._scope.last_op
         point = InsertPoint.before(last) if isinstance(last, scf.YieldOp) else InsertPoint.at_end(self._scope)
         self._copy(point, self._local.memref, self._buffer)
         entry.insert_op_before(self._local, entry.first_op)
         for access in self._accesses:
             self._replace(access.op)
+
+    def _beginning(self) -> InsertPoint:
+        """Where it is known, and checked, which row is meant."""
+        chosen = {value for value in self._accesses[0].op.indices[:-1] if value.owner is not self._scope}
+        last = None
+        for op in self._scope.ops:
+            if chosen.intersection(op.results) or (isinstance(op, check.BoundsOp) and op.value in chosen):
+                last = op
+        assert self._scope.first_op is not None
+        return InsertPoint.before(self._scope.first_op) if last is None else InsertPoint.after(last)
 
     def _replace(self, op: memref.LoadOp | memref.StoreOp) -> None:
         column = op.indices[-1]

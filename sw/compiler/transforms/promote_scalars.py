@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from xdsl.context import Context
 from xdsl.dialects import arith, func, memref, scf
 from xdsl.dialects.builtin import IndexType, IntegerAttr, ModuleOp, f32
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Block, Operation, SSAValue, Use
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
@@ -53,6 +53,9 @@ class _Function:
                 _check_reduction(loop)
             elif _carries_floats(loop):
                 self._keep_locally(loop)
+        for store in [op for op in self._function.walk() if isinstance(op, memref.StoreOp)]:
+            if is_float_access(store) and is_local(store.memref) and not _in_row_loop(store):
+                self._take_what_was_stored(store)
         for value in [value for op in self._function.walk() for value in op.results if is_float(value)]:
             self._keep_between_callbacks(value)
         for op in list(self._function.walk()):
@@ -88,18 +91,22 @@ class _Function:
         local.memref.name_hint = value.name_hint
         self._at_entry(local)
         for use in crossing:
-            before = use.operation
-            while _in_row_loop(before):
-                parent = before.parent_op()
-                assert parent is not None
-                before = parent
-            load = memref.LoadOp.get(local.memref, [zero])
-            load.res.name_hint = value.name_hint
-            assert before.parent is not None
-            before.parent.insert_op_before(load, before)
-            use.operation.operands[use.index] = load.res
+            _take_from(local.memref, zero, use)
         assert op.parent is not None
         op.parent.insert_op_after(memref.StoreOp.get(value, local.memref, [zero]), op)
+
+    def _take_what_was_stored(self, store: memref.StoreOp) -> None:
+        """Where a value is used that was made of a local row's element and is that element now, take it from there."""
+        if not _is_made_of(store.value, store.memref):
+            return
+        following = store.next_op
+        while following is not None:
+            inside = list(following.walk())
+            if any(isinstance(op, memref.StoreOp) and op.memref is store.memref for op in inside):
+                return
+            for use in [use for use in store.value.uses if use.operation in inside]:
+                _take_from(store.memref, store.indices[0], use)
+            following = following.next_op
 
     def _index(self, value: int) -> SSAValue:
         if value not in self._constants:
@@ -217,6 +224,37 @@ class _Function:
 
 
 _OTHERS = (*SINGLE_ONLY, arith.DivfOp, arith.SelectOp, arith.CmpfOp, arith.SIToFPOp)
+
+
+def _is_made_of(value: SSAValue, buffer: SSAValue) -> bool:
+    """Whether arithmetic on an element of a buffer gives a value."""
+    seen: set[SSAValue] = set()
+    waiting = [value]
+    while waiting:
+        value = waiting.pop()
+        op = value.owner
+        if value in seen:
+            continue
+        seen.add(value)
+        if isinstance(op, memref.LoadOp) and op.memref is buffer:
+            return True
+        if isinstance(op, (*PLAIN, *_OTHERS)):
+            waiting += op.operands
+    return False
+
+
+def _take_from(local: SSAValue, zero: SSAValue, use: Use) -> None:
+    """Let an operation use the only element of a local row."""
+    before = use.operation
+    while _in_row_loop(before):
+        parent = before.parent_op()
+        assert parent is not None
+        before = parent
+    load = memref.LoadOp.get(local, [zero])
+    load.res.name_hint = use.operation.operands[use.index].name_hint
+    assert before.parent is not None
+    before.parent.insert_op_before(load, before)
+    use.operation.operands[use.index] = load.res
 
 
 def _check_reduction(loop: scf.ForOp) -> None:

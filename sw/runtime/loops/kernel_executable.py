@@ -117,6 +117,7 @@ class KernelExecutable(Handle):
         sizes = self._sizes(arrays, scalars)
         made = self._make(sizes)
         self._check_bounds(made.written.bounds, arrays, sizes)
+        self._check_rows(made, arrays, sizes)
         numbers = {ir_name(name): number for name, number in {**sizes, **scalars}.items()}
         values = {name: numbers[name] for name in made.kernel.values}
 
@@ -239,6 +240,21 @@ class KernelExecutable(Handle):
                     f"{self._function.name}: {text(element)} has nothing to take instead of an index that is out of "
                     "range: the array has no rows"
                 )
+
+    def _check_rows(self, made: _Made, arrays: Mapping[str, Any], sizes: Mapping[str, int]) -> None:
+        """Check the numbers of rows that are read and written: what is done for one out of range is done to row 0."""
+        distinct = {spec.name for spec in made.kernel.buffers if spec.is_distinct}
+        for element, limit in made.written.bounds.limits.items():
+            array = array_of(arrays[element.array])
+            if self.bounds == "fatal" or ir_name(element.array) not in distinct or not array.size:
+                continue  # the machine stops at it, and nothing is lost
+            for value in span(array):
+                if not 0 <= value < evaluate(limit, sizes):
+                    raise IndexOutOfRange(
+                        f"{self._function.source.place(made.written.bounds.lines[element])}: {text(element)} is "
+                        f"{value}, but must be from 0 to {evaluate(limit, sizes) - 1}: it chooses a row that is read "
+                        "and written"
+                    )
 
     def _check_ends(self, lines: Mapping[str, int], arrays: Mapping[str, Any]) -> None:
         """Check that the machine can count to what is loaded where these arrays say where loops start and end."""

@@ -153,10 +153,15 @@ BODIES = {
         "buffer %out is read and written, but not at the same row",
         2,
     ),
-    "rows that are loaded": (
-        "for i in range(N):\n    for d in range(D):\n        out[idx[i], d] += x[i, d]",
-        "the rows of buffer %out must be chosen by loops",
-        2,
+    "a loaded row in each turn of a loop": (
+        "for j in range(N):\n    for i in range(N):\n        for d in range(D):\n            out[idx[i], d] += x[j, d]",
+        "buffer %out must not be both read and written",
+        None,
+    ),
+    "rows that loaded floats choose": (
+        "for i in range(N):\n    out[idx[idx[i]], 0] += 1.0\n    out[idx[i], 1] = out[idx[idx[i]], 0]",
+        "buffer %out is read and written, but not ",
+        None,
     ),
     "too much arithmetic": (
         "for i in range(N):\n    for j in range(N):\n        for d in range(D):\n"

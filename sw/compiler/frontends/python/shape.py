@@ -97,11 +97,16 @@ class Analysis:
             return
         node, loops = found[0]
         used = {each.id for each in ast.walk(node.slice) if isinstance(each, ast.Name)}
-        if any(isinstance(each, ast.Subscript) for each in ast.walk(node.slice)) or used & self._locals:
+        loaded = [each.value for each in ast.walk(node.slice) if isinstance(each, ast.Subscript)]
+        if not all(map(self._is_integers, loaded)) or used & self._locals:
             return
         deciding = [loop for loop in loops if isinstance(loop.target, ast.Name) and loop.target.id in used]
         if deciding and all(deciding[-1] in others for _, others in found):
             self._shape.kept.setdefault(id(deciding[-1]), []).append((node, not starts_with(deciding[-1], name)))
+
+    def _is_integers(self, array: ast.expr) -> bool:
+        argument = self._signature.arguments.get(array.id) if isinstance(array, ast.Name) else None
+        return argument is not None and not argument.is_float
 
     def _access(self, node: ast.Subscript, name: str) -> None:
         if name in self._signature.arguments:
