@@ -15,6 +15,8 @@ nor the hardware description nor the compiler)::
     Turns an ``nn.Module`` or an ``ExportedProgram`` into an executable for one device.
 ``kernel``, ``dims``, ``f32``, ``i32``, ``i64``, ``zeros``, ``dot``, ``exp``, ``sqrt``, ``sigmoid``
     New operations as plain Python loops; ``compile`` takes a function with ``@daedal.kernel`` too.
+``load``
+    An executable from a file that its ``save`` wrote, without PyTorch and the compiler.
 ``graphs``
     What ``torch.compile(model, backend="daedal")`` has made: which nodes run on the device, and what a batch costs.
 ``quantized``
@@ -76,6 +78,7 @@ if TYPE_CHECKING:
         u8,
         zeros,
     )
+    from daedal.compiler.frontends.saved.load import load
     from daedal.compiler.frontends.torch.dynamo import graphs
     from daedal.compiler.planning import plan
     from daedal.driver.device import Device
@@ -127,6 +130,7 @@ __all__ = [
     "i32",
     "i64",
     "kernel",
+    "load",
     "plan",
     "quantized",
     "sigmoid",
@@ -153,6 +157,7 @@ _LAZY = {
     "i32": "daedal.compiler.frontends.python.names",
     "i64": "daedal.compiler.frontends.python.names",
     "kernel": "daedal.compiler.frontends.python.function",
+    "load": "daedal.compiler.frontends.saved.load",
     "plan": "daedal.compiler.planning",
     "sigmoid": "daedal.compiler.frontends.python.names",
     "sqrt": "daedal.compiler.frontends.python.names",

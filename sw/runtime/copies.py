@@ -5,18 +5,15 @@ row has on the device; the host leaves that out.
 """
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from daedal.driver.tables.table_sources import Source, array_of
+from daedal.driver.tables.table_sources import Source, array_of, is_tensor
 from daedal.hw.isa.elements import Element
 from daedal.runtime.request import Array, Request
-from daedal.runtime.tensors import empty, tensor_of
-
-if TYPE_CHECKING:
-    from torch import Tensor
+from daedal.runtime.tensors import empty_like, result_of
 
 
 def made_of(table: Source, element: Element) -> Array:
@@ -39,10 +36,10 @@ class CopiedRows:
     """
 
     def __init__(self, request: Request) -> None:
-        self._shape, self._dtype = request.shape, request.dtype
+        self._shape, self._dtype, self._table = request.shape, request.dtype, request.table
         self.rows = request.rows, request.operation.width
         """Shape of what the machine writes, in elements of the operation."""
-        stripped, written = empty(request.shape, request.dtype), self.rows[0] * self.rows[1]
+        stripped, written = empty_like(request.shape, request.dtype, request.table), self.rows[0] * self.rows[1]
         self._stripped = stripped if stripped.nbytes != written * request.operation.element.bytes else None
 
     @property
@@ -52,13 +49,19 @@ class CopiedRows:
 
     def filled(self, outputs: Mapping[str, NDArray[Any]]) -> None:
         """The launch has ended well."""
-        if self._stripped is not None:
+        if self._stripped is None or not self._stripped.size:
+            return
+        if is_tensor(self._stripped):
             import torch
 
             rows = torch.from_numpy(outputs["out"]).view(torch.uint8)
             target = self._stripped.view(torch.uint8).reshape(len(rows), -1)
             target.copy_(rows[:, : target.shape[1]])
+        else:
+            raw = outputs["out"].view(np.uint8)
+            flat = self._stripped.reshape(len(raw), -1).view(np.uint8)
+            flat[...] = raw[:, : flat.shape[1]]
 
-    def tensor(self, out: Array) -> "Tensor":
-        """The tensor that has the rows when the launch has ended well; ``out`` is what the machine writes."""
-        return tensor_of(out, self._shape, self._dtype) if self._stripped is None else self._stripped
+    def result(self, out: Array) -> Any:
+        """What has the rows when the launch has ended well; ``out`` is what the machine writes."""
+        return result_of(out, self._shape, self._dtype, self._table) if self._stripped is None else self._stripped

@@ -1,7 +1,9 @@
 """What ``daedal.compile`` gives: a model whose embedding operations run on a device."""
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,11 +26,14 @@ from daedal.runtime.explanation import Explanation
 from daedal.runtime.futures import Pending, Submitted, wait_for
 from daedal.runtime.host_program import HostProgram, Work
 from daedal.runtime.kernel import Kernel
-from daedal.runtime.operations import Bag, Lookup, Operation
+from daedal.runtime.operations import Bag, Lookup, Operation, with_other_blocks
 from daedal.runtime.request import Request, exact_counts
+from daedal.runtime.saved.contents import OperationKernel, operations_of
+from daedal.runtime.saved.files import Writer
+from daedal.runtime.saved.operations import SavedPooledLookup
 from daedal.runtime.single_path import SinglePath
 from daedal.runtime.staged_runs import StagedRuns
-from daedal.runtime.tensors import needs_gradients, tensor_of, zeros
+from daedal.runtime.tensors import needs_gradients, result_of, zeros
 
 if TYPE_CHECKING:
     from torch import Tensor, fx
@@ -66,6 +71,8 @@ class Executable(Handle):
         self.device, self.bounds, self.opt = device, bounds, opt
         self._program, self._compile = program, compile
         self._kernels: dict[tuple[Operation, bool], Kernel | UnsupportedOperation] = {}
+        self._seen: dict[Operation, None] = {}
+        """Operations of groups, each by itself."""
         self._current: dict[str, Kernel] = {}
         self._runs: dict[str, StagedRuns] = {}
         self._watched: dict[str, tuple[Watch, Table]] = {}
@@ -126,7 +133,7 @@ class Executable(Handle):
                 submitted.settle()
             if request.empty:
                 none = np.diff(request.buffers["offsets"]) == 0
-                result[tensor_of(none, none.shape, "bool")] = request.empty
+                result[result_of(none, none.shape, "bool", request.table)] = request.empty
             return result
 
         def single(member: Member) -> "Tensor":
@@ -177,6 +184,10 @@ class Executable(Handle):
             call, group, submitted.settle, self._refuse, self._prepare, again, self._attempt, self._leave_all,
             False, self._prepare_one, once_more,
         )  # fmt: skip
+
+    def take_kernels(self, kernels: Mapping[tuple[Operation, bool], Kernel]) -> None:
+        """Programs that there are: for an operation with short bags, or with long ones."""
+        self._kernels.update(kernels)
 
     def prepare(self, inputs: Sequence[Any]) -> None:
         """Compile what a call with inputs like these needs, without running it on the device.
@@ -264,7 +275,9 @@ class Executable(Handle):
 
         pending = Pending(launch, explain, self._warns(lambda record: warning_of(call.label, rows, record)))
         array = arrays["out"]
-        return tensor_of(array, request.shape, request.dtype) if copied is None else copied.tensor(array), pending
+        if copied is not None:
+            return copied.result(array), pending
+        return result_of(array, request.shape, request.dtype, request.table), pending
 
     def _table(self, call: Call, request: Request) -> Table:
         """The resident table of an operation; of the same tensor again with one look at it."""
@@ -288,6 +301,7 @@ class Executable(Handle):
             others = [member for member in members if member not in alone]
             plans = self._plans(others, joins) if others else []
             return [*plans, *(plan for member in alone for plan in self._plans([member], joins))]
+        self._seen |= dict.fromkeys(member.request.operation for member in members)
         present = {member.node for member in members}
         plan = Plan(members, [join for join in joins if present.issuperset(join.parts)], self.device.config)
         if len(members) == 1:
@@ -362,6 +376,44 @@ class Executable(Handle):
     def _warns(self, of: Callable[[Record], BoundsWarning | None]) -> Callable[[Record], BoundsWarning | None]:
         """What there is to warn of, if that is wanted."""
         return of if self.bounds == "warn" else _no_warning
+
+    # ------------------------------------------------------------------ saving it
+
+    def save(self, path: Path | str) -> None:
+        """Write a file that ``daedal.load`` makes this executable of, without PyTorch and the compiler (docs/files.md).
+
+        It is for inputs of the kinds that the executable has had by now, of any sizes; its tables are not in it.
+        UnsupportedOperation, with what to do instead, for what a file cannot hold, as what PyTorch computes between
+        launches; FileError if it cannot be written.
+        """
+        writer = Writer()
+        content = self._program.saved(writer)
+        adds_in_blocks = any(isinstance(each, SavedPooledLookup) for each in operations_of(content))
+        content = replace(content, operations=tuple(self._saved_operations(writer, adds_in_blocks=adds_in_blocks)))
+        writer.write(Path(path), self.device.config, self.bounds, self.opt, content)
+
+    def tables(self) -> dict[str, Any]:
+        """The module's tensors that ``daedal.load`` is to be given, by name: most have it in ``state_dict``, but those
+        of quantised modules are rows of bytes here.
+        """
+        return dict(self._program.tables())
+
+    def _saved_operations(self, writer: Writer, *, adds_in_blocks: bool) -> Iterator[OperationKernel]:
+        """The programs that there are by now, and those of the same operations with bags of other lengths;
+        ``adds_in_blocks``: some add up rows in blocks, where there are many.
+        """
+        wanted = dict.fromkeys(operation for operation, _ in self._kernels)
+        if adds_in_blocks:
+            wanted |= {each: None for operation in (*wanted, *self._seen) for each in with_other_blocks(operation)}
+        for key in [(operation, is_long) for operation in wanted for is_long in (False, True)]:
+            if key not in self._kernels:
+                try:
+                    self._kernels[key] = self._compile(*key)
+                except UnsupportedOperation as error:
+                    self._kernels[key] = error
+        for (operation, has_long_bags), kernel in self._kernels.items():
+            if isinstance(kernel, Kernel):
+                yield OperationKernel(operation, has_long_bags, writer.kernel(kernel))
 
     # ------------------------------------------------------------------ looking at it
 

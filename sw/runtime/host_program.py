@@ -7,6 +7,8 @@ from daedal.errors import UnsupportedOperation
 from daedal.runtime.batch.fast_path import FastPath
 from daedal.runtime.batch.members import Call, Join, Member
 from daedal.runtime.request import Request
+from daedal.runtime.saved.contents import SavedModel
+from daedal.runtime.saved.files import Writer
 from daedal.runtime.single_path import SinglePath
 
 if TYPE_CHECKING:
@@ -79,6 +81,16 @@ class HostProgram(Protocol):
 
     def can_leave(self, call: Call, error: UnsupportedOperation) -> bool:
         """Whether the framework does an operation that the machine cannot do; if not, the error is raised."""
+        ...
+
+    def saved(self, writer: Writer) -> SavedModel:
+        """What a file says of it, with its constants in ``writer``, and without programs; UnsupportedOperation if a
+        file cannot hold it.
+        """
+        ...
+
+    def tables(self) -> Mapping[str, Any]:
+        """The tensors of the model that a file of it is to be given, by name."""
         ...
 
     def request_of(self, call: Call, sources: Sequence[Any]) -> Request:

@@ -99,6 +99,8 @@ class Kernel:
 
     def ir(self, level: str) -> str:
         """The printed IR of a level; DaedalError names those there are."""
+        if not self.levels:
+            raise DaedalError("a program from a file has no IR, only asm(): compile it to see its levels")
         if level not in self.levels:
             raise DaedalError(f"level must be one of {', '.join(self.levels)}, not {level!r}")
         return self.levels[level]

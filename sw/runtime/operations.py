@@ -3,9 +3,12 @@
 They are keys: equal operations run with the same program.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from daedal.hw.isa.elements import BINARY32, Element
+
+ROWS_OF_BLOCK = 16
+"""Rows that are added up at a time, where PyTorch adds sums of such."""
 
 
 @dataclass(frozen=True)
@@ -89,3 +92,10 @@ class BagList:
 
 
 Operation = Bag | Lookup | BagList
+
+
+def with_other_blocks(operation: Operation) -> list[Operation]:
+    """The operation, and what it is for rows that are added up in blocks, or not: that depends on their number."""
+    if not isinstance(operation, Bag) or operation.offset_bits is not None or operation.mode == "max":
+        return [operation]
+    return [operation, replace(operation, block=None if operation.block else ROWS_OF_BLOCK)]

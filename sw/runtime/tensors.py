@@ -4,9 +4,10 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from numpy.typing import NDArray
 
-from daedal.driver.tables.table_sources import is_tensor, name_of, with_bits
+from daedal.driver.tables.table_sources import array_type, is_tensor, name_of, stand_in, with_bits
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -37,6 +38,19 @@ def tensor_of(array: NDArray[Any], shape: Sequence[int], dtype: str) -> "Tensor"
     if name_of(array.dtype) != dtype:
         found = found.view(getattr(torch, dtype))
     return found if found.shape == tuple(shape) else found.reshape(shape)
+
+
+def result_of(array: NDArray[Any], shape: Sequence[int], dtype: str, table: Any) -> Any:
+    """What ``tensor_of`` gives of a result of a tensor; of one of an array, the array of this shape and type."""
+    if is_tensor(table):
+        return tensor_of(array, shape, dtype)
+    plain = array.view(array_type(dtype)).reshape(shape) if array.size else np.empty(shape, array_type(dtype))
+    return stand_in(plain, dtype)
+
+
+def empty_like(shape: Sequence[int], dtype: str, table: Any) -> Any:
+    """A tensor, or an array if the table is one, whose content is undefined."""
+    return empty(shape, dtype) if is_tensor(table) else stand_in(np.empty(shape, array_type(dtype)), dtype)
 
 
 def empty(shape: Sequence[int], dtype: str) -> "Tensor":
@@ -71,8 +85,10 @@ def needs_gradients() -> bool:
     return torch.is_grad_enabled()
 
 
-def copy_of_columns(whole: "Tensor", column: int, width: int) -> "Tensor":
+def copy_of_columns(whole: Any, column: int, width: int) -> Any:
     """A contiguous copy of ``width`` elements of the last dimension, from this one on."""
+    if not is_tensor(whole):
+        return whole[..., column : column + width].copy()
     import torch
 
     return whole[..., column : column + width].clone(memory_format=torch.contiguous_format)

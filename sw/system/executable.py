@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import numpy as np
 
@@ -93,6 +94,10 @@ class SystemExecutable(Executable):
     def stats(self) -> SystemStats:
         """The figures of the last call, all tiles together and ``per_tile``; ``cycles`` are the longest tile's."""
         return SystemStats(per_tile=()) if self._done is None else self._done.stats
+
+    def save(self, path: Path | str) -> NoReturn:
+        """A file is for one device."""
+        raise UnsupportedOperation("a file must be of an executable of one Device: compile for system.tiles[0]")
 
     # ------------------------------------------------------------------ running
 

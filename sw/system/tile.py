@@ -4,7 +4,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from daedal.driver.device import Device
 from daedal.driver.launch.launch import Launch, LaunchTimeout
@@ -210,6 +210,14 @@ class _Pieces:
     def can_leave(self, call: Call, error: UnsupportedOperation) -> bool:
         """What a tile cannot do is the system's to decide."""
         return False
+
+    def saved(self, writer: Any) -> NoReturn:
+        """A file is of one device."""
+        raise UnsupportedOperation("a tile has parts of operations, which no file holds")
+
+    def tables(self) -> NoReturn:
+        """As for files."""
+        raise UnsupportedOperation("a tile has parts of operations, which no file holds")
 
     def request_of(self, call: Call, sources: Sequence[Any]) -> Request:
         """Nothing: pieces come as requests."""

@@ -98,9 +98,33 @@ def is_tensor(source: object) -> "TypeIs[Tensor]":
     return hasattr(type(source), "untyped_storage")
 
 
+class StandIn(np.ndarray[Any, Any]):
+    """An array whose elements stand, bit for bit, for those of a type that NumPy does not have."""
+
+    _dtype = ""
+
+    def __array_finalize__(self, source: object) -> None:
+        """A view, or a copy, stands for the same."""
+        self._dtype = getattr(source, "_dtype", "")
+
+    @property
+    def stands_for(self) -> str:
+        """What PyTorch calls the type; nothing if the elements are others by now."""
+        return self._dtype if self._dtype and self.dtype == STAND_INS[self._dtype] else ""
+
+
+def stand_in(array: NDArray[Any], dtype: str) -> NDArray[Any]:
+    """The array, over the same memory, as elements of the type by this name."""
+    if dtype not in STAND_INS:
+        return array
+    found = array.view(StandIn)
+    found._dtype = dtype
+    return found
+
+
 def dtype_name(source: Source) -> str:
     """What PyTorch, or NumPy, calls the type of a source's elements."""
-    return name_of(source.dtype)
+    return (isinstance(source, StandIn) and source.stands_for) or name_of(source.dtype)
 
 
 @cache

@@ -238,9 +238,8 @@ class EntryNumbers:
 
 def can_share(member: Member) -> bool:
     """Whether an operation can be one of several in a launch, as this run asks for it."""
-    return not (isinstance(member.request.operation, Bag) and member.request.operation.block) and not (
-        member.request.empty or isinstance(member.request.table, np.ndarray)
-    )
+    operation = member.request.operation
+    return not (isinstance(operation, Bag) and operation.block) and not member.request.empty
 
 
 def results_of(members: Sequence[Member], joins: Sequence[Join]) -> list[Result]:

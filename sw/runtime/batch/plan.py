@@ -33,7 +33,7 @@ from daedal.runtime.kernel import Kernel
 from daedal.runtime.launch_arguments import Buffer
 from daedal.runtime.operations import BagList, CopyKind, Kind
 from daedal.runtime.request import LONGEST_BAG, Request, has_long_bags
-from daedal.runtime.tensors import tensor_of
+from daedal.runtime.tensors import result_of
 
 if TYPE_CHECKING:
     from torch import Tensor, fx
@@ -129,9 +129,9 @@ class Plan:
         writes = [Region(placed.addresses[result.node], self.bytes_of(result)) for result in self.results]
         # What it reads is its own, or tables that no launch writes.
         launch = device.submit(program, arguments, reads=[], writes=writes, ended=ended)
-        forms = {result.node: self.form_of(result) for result in self.results}
+        forms = {each.node: (*self.form_of(each), each.parts[0].request.table) for each in self.results}
         return {
-            node: copied[node].tensor(array) if node in copied else tensor_of(array, *forms[node])
+            node: copied[node].result(array) if node in copied else result_of(array, *forms[node])
             for node, array in arrays.items()
         }, launch
 

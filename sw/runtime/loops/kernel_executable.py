@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,9 @@ from daedal.runtime.loops.arrays import WhyNot, check_array, check_output, scala
 from daedal.runtime.loops.bounds import Bounds, Need, text
 from daedal.runtime.loops.integers import Element, evaluate
 from daedal.runtime.loops.kernel_function import LoopFunction, Written
+from daedal.runtime.loops.saved_function import saved_function
 from daedal.runtime.loops.signature import ir_name
+from daedal.runtime.saved.files import Writer
 from daedal.runtime.tensors import array_of, fill, is_parameter
 
 
@@ -80,6 +83,10 @@ class KernelExecutable(Handle):
         """Compile what a call with arguments like these needs, without running it."""
         arrays, scalars = self._take(arguments)
         self._make(self._sizes(arrays, scalars))
+
+    def prepare_sizes(self, sizes: Mapping[str, int]) -> None:
+        """Compile what rows of these sizes need."""
+        self._make(sizes)
 
     def __call__(self, *arguments: Any) -> None:
         """Run the kernel. What the call writes is in the arrays it was given; after an error they are as before.
@@ -327,6 +334,16 @@ class KernelExecutable(Handle):
     def _last(self) -> _Made:
         assert self._current is not None
         return self._current
+
+    def save(self, path: Path | str) -> None:
+        """Write a file that ``daedal.load`` makes this executable of, without the compiler (docs/files.md).
+
+        It is for the sizes of rows that there is a program for by now. FileError if it cannot be written.
+        """
+        writer = Writer()
+        made = {key: (each.written.bounds, list(each.written.notes), each.kernel) for key, each in self._made.items()}
+        content = saved_function(self._function, made, writer)
+        writer.write(Path(path), self._device.config, self.bounds, self.opt, content)
 
     @property
     def kernels(self) -> dict[str, Kernel]:

@@ -38,6 +38,26 @@ from daedal.hw.config.core import PRESETS
 from daedal.hw.config.file import read_config
 from daedal.hw.isa.program import Program, end_of
 from daedal.hw.isa.tools.assembler import assemble, disassemble
+from daedal.runtime.kernel import BufferSpec, Kernel
+from daedal.runtime.launch_arguments import Leaf
+from daedal.runtime.operations import Lookup
+from daedal.runtime.saved.container import pack
+from daedal.runtime.saved.contents import (
+    HostStep,
+    Items,
+    LaunchStep,
+    OperationKernel,
+    SavedCall,
+    SavedGraph,
+    SavedInput,
+    SavedModel,
+    SavedSlot,
+    SavedTable,
+    Value,
+)
+from daedal.runtime.saved.files import SavedFile, Writer
+from daedal.runtime.saved.operations import SavedLookup
+from daedal.runtime.saved.validity import check_contents
 from daedal.system.plan import Piece, Plan, PlannedTable, read_plan
 from tests.fuzz.campaign import KEPT, read_cases
 from tests.fuzz.configs import KNOWN
@@ -329,6 +349,35 @@ def _plans() -> list[bytes]:
         return [(Path(folder) / "plan.json").read_bytes()]
 
 
+def _saved_texts() -> list[bytes]:
+    """Texts of saved executables, without the data behind them."""
+    program = _programs()[0]
+    with TemporaryDirectory() as folder:
+        writer = Writer()
+        kernel = Kernel(
+            program, (1, Leaf("base", "t")), (BufferSpec("t", "float32", (None, 4), False, True, True),), (), {}, 3
+        )
+        lookup, call = SavedLookup(wraps=False, is_column=False), (Value(1), Value(0))
+        launch = LaunchStep((SavedCall("a", "a of t", "t", Value(1), lookup, call),), ())
+        slots, inputs = (SavedSlot("i", Value(0), False),), (SavedInput("i", "array", "int64", 1),)
+        graph = SavedGraph(
+            slots, inputs, (0,), (), (launch, HostStep("view", (Value(2), Items("list", (-1,))))), Value(3)
+        )
+        operation = OperationKernel(Lookup(4, 64), False, writer.kernel(kernel))
+        model = SavedModel((SavedTable("t", "float32", (9, 4)),), (graph,), (operation,))
+        writer.write(Path(folder) / "saved", PRESETS["edge"], "fatal", 3, model)
+        raw = (Path(folder) / "saved").read_bytes()
+    return [raw[32 : 32 + int.from_bytes(raw[24:32], "little")]]
+
+
+def _saved(path: Path) -> None:
+    """With a digest that is right, so that the text is looked at."""
+    raw = path.read_bytes().decode("utf-8", errors="replace")
+    path.write_bytes(pack(raw, [_programs()[0]]))
+    run_cli("inspect", str(path))
+    check_contents(SavedFile(path))
+
+
 READERS = (
     Reader("program text", ".s", _assemble, _program_texts, 8),
     Reader("program", ".bin", _disassemble, _programs, 5),
@@ -341,6 +390,7 @@ READERS = (
     Reader("report of a bitstream", ".json", prediction.read_report, _reports, 2),
     Reader("description of a board", ".json", lambda path: read_description(str(path)), _descriptions, 3),
     Reader("plan of a system", ".json", read_plan, _plans, 3),
+    Reader("saved executable", ".daedal", _saved, _saved_texts, 3),
     Reader("history of landings", ".json", _history, _histories, 1),
     Reader("memory", ".txt", _memory, _memories, 3),
     Reader("options", ".txt", _options, _memories, 1),

@@ -6,6 +6,7 @@ PyTorch finds :func:`backend` by its entry point of the group ``torch_dynamo_bac
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -23,6 +24,7 @@ from daedal.compiler.planning import default_plan
 from daedal.compiler.transforms.builders.emitter import BOUNDS
 from daedal.driver.device import Device
 from daedal.driver.launch.record import Stats
+from daedal.errors import UnsupportedOperation
 from daedal.runtime.executable import Executable
 from daedal.runtime.explanation import Explanation
 from daedal.system.executable import SystemExecutable
@@ -111,6 +113,12 @@ class CompiledGraph(Handle):
     def stats(self) -> Stats:
         """The figures of the last call, summed over its launches."""
         return Stats() if self.executable is None else self.executable.stats
+
+    def save(self, path: Path | str) -> None:
+        """Write a file for ``daedal.load``; see ``Executable.save``. Parameters of the module are its tables."""
+        if self.executable is None:
+            raise UnsupportedOperation("a file must have an operation of the device, but all of the graph is PyTorch's")
+        self.executable.save(path)
 
     def explain(self, *, passes: bool = False) -> str:
         """Which operations run on the device, and why others do not; see ``Executable.explain``."""

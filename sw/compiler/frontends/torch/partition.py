@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
 from operator import attrgetter, getitem
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, fx
@@ -46,6 +46,17 @@ _DROPPED = (
 """What is dropped if only an operation that is a launch now has asked for it; none of these changes anything."""
 
 
+HELD = "daedal_held"
+"""Where a node has the path of the tensor of the module that it is."""
+
+
+class Launched(NamedTuple):
+    """What a launch does: one operation, or a group."""
+
+    operations: tuple[Operation, ...]
+    group: Group | None = None
+
+
 class Schedule:
     """The graph as code. A group runs where its first member is.
 
@@ -73,7 +84,7 @@ class Schedule:
     ) -> None:
         self._module, self._graph = graph, graph.graph
         self._modes = Modes(self._graph)
-        self._launches: set[fx.Node] = set()
+        self._launches: dict[fx.Node, Launched] = {}
         self._own: set[fx.Node] = set()
         self._replaced: dict[fx.Node, fx.Node] = {}
         self._absorbed = {node for operation in operations.values() for node in operation.absorbed}
@@ -102,9 +113,18 @@ class Schedule:
         return self._module.code
 
     @property
-    def launches(self) -> frozenset[fx.Node]:
+    def graph(self) -> fx.Graph:
+        """The graph that runs."""
+        return self._graph
+
+    @property
+    def launches(self) -> Mapping[fx.Node, Launched]:
         """The nodes that stand for embedding operations, one for a whole group."""
-        return frozenset(self._launches)
+        return self._launches
+
+    def is_own(self, node: fx.Node) -> bool:
+        """Whether a node is none of the graph that was given: a launch, a part of its results, or a wait for it."""
+        return node in self._own
 
     def run(self, inputs: Sequence[Any], work: Work, *, are_known: bool = False) -> Any:
         """The graph's result for these inputs; ``are_known``: plain tensors on the CPU, of the kinds that all others
@@ -154,7 +174,7 @@ class Schedule:
             return result
 
         with self._graph.inserting_before(node):
-            new = self._launch(node.name, run, call.sources)
+            new = self._launch(node.name, run, call.sources, Launched((call,)))
         self._replace(node, call, new)
 
     def _replace_group(self, group: Group, operations: Mapping[fx.Node, Operation]) -> None:
@@ -187,7 +207,8 @@ class Schedule:
             return results
 
         with self._graph.inserting_before(group.members[0]):
-            new = self._launch(group.members[0].name, run, tuple(call.sources for call in bags))
+            launched = Launched(tuple(bags), group)
+            new = self._launch(group.members[0].name, run, tuple(call.sources for call in bags), launched)
             count = len(bags) + len(group.joins)
             parts = [self._graph.call_function(getitem, (new, number)) for number in range(count)]
             self._own.update(parts)
@@ -207,10 +228,10 @@ class Schedule:
         self._work.settle()
         return torch.cat([results[part] for part in join.parts], dim=join.dim)
 
-    def _launch(self, name: str, run: Function, sources: tuple[Any, ...]) -> fx.Node:
+    def _launch(self, name: str, run: Function, sources: tuple[Any, ...], launched: Launched) -> fx.Node:
         present = fx.map_arg(sources, lambda source: self._replaced.get(source, source))
         node = self._graph.call_function(named(f"launch_{name}", run), present)
-        self._launches.add(node)
+        self._launches[node] = launched
         self._own.add(node)
         return node
 
@@ -262,7 +283,7 @@ class Schedule:
             self._module.__dict__[f"daedal_held_{number}"] = value
             with self._graph.inserting_before(node):
                 held = self._graph.create_node("get_attr", f"daedal_held_{number}", name=f"{node.name}_")
-            held.meta = dict(node.meta)
+            held.meta = {**node.meta, HELD: str(node.target)}
             node.replace_all_uses_with(held)
             self._graph.erase_node(node)
 

@@ -15,9 +15,11 @@ from daedal.compiler.frontends.torch.ops.operation import Operation
 from daedal.compiler.frontends.torch.partition import Schedule
 from daedal.compiler.frontends.torch.placement import Placement
 from daedal.compiler.frontends.torch.registry import find_operations
+from daedal.compiler.frontends.torch.saving import saved_model
+from daedal.compiler.frontends.torch.saving_tables import Names, TracedParts, tables_of
 from daedal.compiler.frontends.torch.trace.guards import take_guards
 from daedal.compiler.frontends.torch.trace.input_kinds import OtherInputs
-from daedal.compiler.frontends.torch.trace.keywords import Signature
+from daedal.compiler.frontends.torch.trace.keywords import INNER, Signature
 from daedal.compiler.frontends.torch.trace.module_snapshot import Followed
 from daedal.compiler.frontends.torch.trace.module_trace import trace
 from daedal.compiler.frontends.torch.trace.structure import Structure
@@ -25,6 +27,8 @@ from daedal.errors import UnsupportedOperation
 from daedal.runtime.batch.members import Call as AnyCall
 from daedal.runtime.host_program import Work
 from daedal.runtime.request import Request
+from daedal.runtime.saved.contents import SavedModel
+from daedal.runtime.saved.files import Writer
 
 _NOTHING = nullcontext()
 
@@ -131,6 +135,19 @@ class TracedGraph:
                 f"the inputs must be as the program was exported for: {reason[0] if reason else error!r}; "
                 "export it with dynamic shapes"
             ) from error
+
+    @property
+    def parts(self) -> TracedParts:
+        """What a file is made from."""
+        return TracedParts(self._schedule, self._structure, self._guards)
+
+    def saved(self, writer: Writer) -> SavedModel:
+        """What a file says of it, without programs."""
+        return saved_model([self.parts], Names(), writer)
+
+    def tables(self) -> Mapping[str, Any]:
+        """A graph is handed the module's tensors by PyTorch."""
+        raise UnsupportedOperation("tables of torch.compile must be asked of the module: use module.state_dict()")
 
     def can_leave(self, call: AnyCall, error: UnsupportedOperation) -> bool:
         """All that the machine cannot do is PyTorch's."""
@@ -257,6 +274,26 @@ class TracedModule:
             self._traces = [each for each in self._traces if each.followed is None or each.followed.has_its_parts()]
             self._add(graph)
             return self._latest.run_checked(inputs, None, work)
+
+    def saved(self, writer: Writer) -> SavedModel:
+        """What a file says of its traces, as far as they are of the module as it is, without programs."""
+        return saved_model(self._current(), self._names, writer)
+
+    def tables(self) -> Mapping[str, Any]:
+        """The module's tensors that a file of it is to be given, by name."""
+        return tables_of(self._current(), self._names)
+
+    def _current(self) -> list[TracedParts]:
+        """The traces of the module as it is."""
+        found = [each.graph.parts for each in self._traces if each.is_current]
+        if not found:
+            raise UnsupportedOperation("a file must be of the module as it is, which has changed: call it first")
+        return found
+
+    @property
+    def _names(self) -> Names:
+        order = [] if self._module is None else [name.removeprefix(f"{INNER}.") for name in self._module.state_dict()]
+        return Names(*self._signature.names, order=order)
 
     def can_leave(self, call: AnyCall, error: UnsupportedOperation) -> bool:
         """Embeddings that the machine cannot do give no result, unless PyTorch has to do them; others are PyTorch's."""

@@ -29,7 +29,9 @@ BLOCK = 16
 """Rows that are added up one after the other, before their sum is added to that of those before."""
 
 COLUMNS = 32
-"""Columns that PyTorch adds in this way at a time; it does so with 4 as well, if these are all there are."""
+"""Columns that PyTorch adds in this way at a time; it does so with ``FEW_COLUMNS`` as well, if these are all."""
+
+FEW_COLUMNS = 4
 
 MOST_ROWS = BLOCK * BLOCK
 """With more rows there are sums of sums of sums."""
@@ -167,12 +169,12 @@ def _may_follow(rows: Any) -> bool:
     length, width = rows.shape[1:]
     is_short = not isinstance(length, int) or 1 <= length <= MOST_ROWS
     columns = width if isinstance(width, int) else width.node.hint  # of the example; int(width) would fix it
-    return is_short and (columns is None or columns % COLUMNS == 0 or columns == 4)
+    return is_short and (columns is None or columns % COLUMNS == 0 or columns == FEW_COLUMNS)
 
 
 def adds_in_blocks(length: int, width: int) -> bool:
     """Whether PyTorch sums over so many rows of this width in blocks of ``BLOCK``."""
-    return 1 <= length <= MOST_ROWS and (width % COLUMNS == 0 or width == 4) and _is_so(length, width)
+    return 1 <= length <= MOST_ROWS and (width % COLUMNS == 0 or width == FEW_COLUMNS) and _is_so(length, width)
 
 
 @cache

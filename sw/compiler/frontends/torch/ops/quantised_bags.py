@@ -17,13 +17,13 @@ from daedal.runtime.request import Request
 
 _quantized = torch.ops.quantized
 
-_NUMBERS = {8: "float32", 4: "float16", 2: "float16"}
+NUMBERS = {8: "float32", 4: "float16", 2: "float16"}
 """Bits of the integers -> the type of scale and bias, which stand behind them."""
 
 
 def columns_of(row_bytes: int, bits: int) -> int:
     """Integers of a row of so many bytes."""
-    form = QuantisedRows(bits, 0, _NUMBERS[bits])
+    form = QuantisedRows(bits, 0, NUMBERS[bits])
     return (row_bytes - form.row_bytes) * (8 // bits)
 
 
@@ -107,7 +107,7 @@ class QuantisedBag(Operation):
         return quantised_request(
             self.name,
             rows,
-            QuantisedRows(self.bits, columns, _NUMBERS[self.bits]),
+            QuantisedRows(self.bits, columns, NUMBERS[self.bits]),
             integers_of(self.name, "indices", indices),
             None if offsets is None else integers_of(self.name, "offsets", offsets),
             None if weights is None else weights_of(self.name, weights, torch.float32),

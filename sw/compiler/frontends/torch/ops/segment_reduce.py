@@ -21,7 +21,7 @@ from daedal.runtime.request import Request
 
 _aten = torch.ops.aten
 
-_EMPTY = {"sum": 0.0, "mean": math.nan, "max": -math.inf}
+EMPTY = {"sum": 0.0, "mean": math.nan, "max": -math.inf}
 """What a segment without rows gives, if it is not said."""
 
 
@@ -75,7 +75,7 @@ class SegmentReduce(Reduction):
         offsets = ends(self.name, array_of(keys), count)
         if self.mode == "max":
             check_maximum(self.name, table)
-        empty = _EMPTY[self.mode] if self.initial is None else 0.0
+        empty = EMPTY[self.mode] if self.initial is None else 0.0
         rows, factors = arrays_of(indices, weights)
         return segment_request(
             self.name, table, rows, factors, offsets, self.mode, empty=empty, wraps=self.message.wraps

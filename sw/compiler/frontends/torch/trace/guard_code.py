@@ -17,6 +17,9 @@ from torch.utils import _pytree as pytree
 Check = Callable[..., None]
 """Takes the leaves of the inputs; AssertionError for those that the program was not exported for."""
 
+CONDITIONS = "daedal_conditions"
+"""The attribute in which a check has what it evaluates: expressions of ``args``, the leaves."""
+
 _FLAT = re.compile(r"L\['flat_args'\]\[(\d+)\]")
 _INPUT = re.compile(r"L((?:\['[^']*'\]|\[\d+\]|\.\w+)+)")
 _STEP = re.compile(r"\['[^']*'\]|\[\d+\]|\.\w+")
@@ -48,9 +51,10 @@ def _check(texts: Sequence[str], paths: Sequence[Any]) -> Check | None:
     if not texts:
         return None
     numbers = {pytree.keystr(path): number for number, path in enumerate(paths)}
-    lines = ["def first_failed(args):"]
+    lines, conditions = ["def first_failed(args):"], list[str]()
     for number, text in enumerate(texts):
         condition = _with_inputs(text, numbers, lambda found: f"args[{found}]")
+        conditions.append(condition)
         lines.append(f"    if not ({condition}): return {number}")
     names: dict[str, Any] = {**SYMPY_INTERP, "math": math, "inf": float("inf")}
     exec("\n".join([*lines, "    return None"]), names)
@@ -66,6 +70,7 @@ def _check(texts: Sequence[str], paths: Sequence[Any]) -> Check | None:
             text = _with_inputs(texts[failed], numbers, shown).replace("\n", "")
             raise AssertionError(f"Guard failed: {ast.unparse(ast.parse(text, mode='eval'))}")
 
+    setattr(check, CONDITIONS, conditions)
     return check
 
 

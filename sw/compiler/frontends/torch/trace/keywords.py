@@ -53,6 +53,14 @@ class Signature:
             self._only, self._first = list(only), len(by_position)
             self.module = _ByPosition(module, self._first, self._only)
 
+    @property
+    def names(self) -> tuple[list[str], list[str]]:
+        """What the module calls its inputs: by position, as far as they have names, and by name only."""
+        if self._exported is not None:
+            return [], self._exported
+        kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        return [each.name for each in self._signature.parameters.values() if each.kind in kinds], self._only
+
     def by_position(self, inputs: Sequence[Any], named: Mapping[str, Any]) -> tuple[Any, ...]:
         """All inputs by position."""
         if not named and not self._only:

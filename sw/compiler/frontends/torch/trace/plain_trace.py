@@ -35,6 +35,9 @@ _CONSTANTS = (bool, int, float, str, type(None), torch.dtype, torch.device, type
 _EMBEDDINGS = (functional.embedding_bag, functional.embedding)
 """Functions that may run on the device. Whether others do depends on examples, which these graphs do not have."""
 
+FORM = "daedal_form"
+"""Where a node has a tensor without content of the type and the dimensions that its value has, and of some sizes."""
+
 _OF_SIZES = ("squeeze", "squeeze_copy")
 """Functions whose results have as many dimensions as sizes say."""
 
@@ -74,6 +77,7 @@ class _Recorder(TorchFunctionMode):
     def take(self, value: Tensor, node: fx.Node) -> Tensor:
         """The tensor is the value of this node."""
         self._nodes[id(value)] = node
+        node.meta[FORM] = value
         self._kept.append(value)
         return value
 

@@ -84,6 +84,16 @@ class Structure:
         is_flat = results is not None and results.type in (list, tuple)
         self._kind = results.type if is_flat and all(child.is_leaf() for child in results.children()) else None
 
+    @property
+    def inputs(self) -> pytree.TreeSpec | None:
+        """How inputs are nested, by position and by name; None if the graph's code takes them as they are."""
+        return self._inputs
+
+    @property
+    def results(self) -> pytree.TreeSpec | None:
+        """How results are; None if as the graph gives them."""
+        return None if self._inputs is None else self._results
+
     def quick_leaves(self, inputs: Sequence[Any]) -> list[Any] | None:
         """The leaves of inputs that are nested as the graph's; None if they are not, or if that takes a closer look."""
         leaves: list[Any] = []
