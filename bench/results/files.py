@@ -37,6 +37,7 @@ RUNS: Mapping[str, tuple[str, ...]] = {
     "sweep-wide": ("--no-host", *_memories(WIDE), "sweep"),
     "shapes": (*_memories((*NARROW, "ideal:latency=20", "ideal:latency=400")), "shapes"),
     "shapes-wide": ("--config", "wide", *_memories(("ideal", WIDE[0])), "shapes"),
+    "types": (*_memories(NARROW), "types"),
     "structures": (*_memories(NARROW), *STRUCTURES),
     "structures-wide": ("--no-host", "--memory", WIDE[0], *STRUCTURES),
     "oracle": ("--no-host", *_memories(DRAMS), "oracle"),

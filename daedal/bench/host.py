@@ -60,12 +60,15 @@ class Host:
 
     def measure(self, made: Task) -> HostRow:
         """The workload's operation, and the triad around each of its runs."""
+        return self.beside(made.in_torch(), fbgemm_operation(made), made.useful_bytes)
+
+    def beside(self, ours: Callable[[], Any], fused: Callable[[], Any] | None, useful_bytes: int) -> HostRow:
+        """PyTorch's operation and FBGEMM's, if there is one, which move so many bytes; the triad around each run."""
         triads: list[float] = []
-        own = self._best(made.in_torch(), triads)
-        fused = fbgemm_operation(made)
-        other = None if fused is None else made.useful_bytes / self._best(fused, triads) / 1e9
+        own = self._best(ours, triads)
+        other = None if fused is None else useful_bytes / self._best(fused, triads) / 1e9
         triad = TRIAD_BYTES / min(triads) / 1e9
-        return HostRow(triad, made.useful_bytes / own / 1e9, other, self._threads)
+        return HostRow(triad, useful_bytes / own / 1e9, other, self._threads)
 
     def _best(self, operation: Callable[[], Any], triads: list[float]) -> float:
         """Seconds of the quickest of several runs, each behind a triad."""

@@ -8,6 +8,7 @@ from daedal.bench.limit import dram_of
 from daedal.bench.suite import Order, Row, Say, Suite
 from daedal.bench.suites import (
     calibration,
+    element_types,
     launches,
     levels,
     linearity,
@@ -44,6 +45,7 @@ SUITES: dict[str, Suite] = {
         *model_runs.SUITES,
         sweep.SUITE,
         shapes.SUITE,
+        element_types.SUITE,
         model_check.SUITE,
         calibration.SUITE,
         *DETAILS,

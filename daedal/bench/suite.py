@@ -35,7 +35,8 @@ class Order:
     host
         Whether PyTorch is measured beside each row.
     target
-        Target of the workloads, of ``shapes``, ``layers``, ``handwritten`` and ``levels``; the emulator has no cycles.
+        Target of the workloads, of ``shapes``, ``types``, ``layers``, ``handwritten`` and ``levels``; the emulator has
+        no cycles.
     reports
         Reports of ``daedal bitstream``, for the suite ``prediction``.
     only, drawn

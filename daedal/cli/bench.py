@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 
 from daedal.base.messages import shown
 from daedal.cli._options import config_option, writing
@@ -60,10 +61,10 @@ def _memories(context: click.Context, parameter: click.Parameter, given: Sequenc
     "--json", "json_file", type=click.Path(path_type=Path, dir_okay=False), help="Write the rows to this file."
 )
 @click.option("--memory", "memories", multiple=True, default=["ideal"], show_default=True, callback=_memories,
-              help="Memory model and options; repeatable.")  # fmt: skip
+              help="Memory model and options; repeatable. Of types alone: also litedram-ddr3-x16.")  # fmt: skip
 @config_option("The machine; left out, the preset whose bus is as wide as the memory's.", default=None)
 @click.option("--target", type=click.Choice(["verilator", "model"]), default="verilator", show_default=True,
-              help="What workloads, shapes, layers, handwritten and levels run on; model predicts.")  # fmt: skip
+              help="What workloads, shapes, types, layers, handwritten, levels run on; model predicts.")  # fmt: skip
 @click.option("--placements", default=1, show_default=True, type=click.IntRange(1, 64),
               help="Placements of tables (and of hot rows in them), each a row.")  # fmt: skip
 @click.option("--distribution", "distributions", multiple=True, metavar="NAME",
@@ -115,6 +116,7 @@ def command(
     attn             key and value blocks of sparse attention
     sweep            widths of rows, gathered and summed
     shapes           means, short bags, tiny tables, odd widths, small batches; or random ones
+    types            rows of fp32, bf16, fp16, int8, int4 and int2, with converters
     model            what the target model predicts, beside the RTL
     oracle           the limit itself, on traffic whose best figure is known
     layers           cycles and traffic of single layers
@@ -138,10 +140,15 @@ def command(
     """  # noqa: D301 (click keeps the lines below \b as they are)
     from daedal.bench import registry
     from daedal.bench.suite import Order, is_broken
-    from daedal.bench.suites import model_check
+    from daedal.bench.suites import element_types, model_check
 
+    is_of_types = set(suites) == {element_types.NAME}
+    if is_of_types and _is_left_out(context, "memories"):
+        memories = element_types.MEMORIES
     try:
         machines = registry.machines(config, memories, target)
+        if is_of_types:
+            machines = tuple((element_types.with_types(machine), memory) for machine, memory in machines)
     except ValueError as error:
         raise click.BadParameter(str(error)) from None
     if bool(reports) != ("prediction" in suites):
@@ -168,6 +175,10 @@ def command(
     for row in wrong:
         click.echo(f"{row['workload']} on {row['memory']}: {row['verdict']}", err=True)
     context.exit(1 if wrong else 0)
+
+
+def _is_left_out(context: click.Context, option: str) -> bool:
+    return context.get_parameter_source(option) is ParameterSource.DEFAULT
 
 
 def _check_shapes(suites: Sequence[str], order: "Order") -> None:

@@ -74,7 +74,7 @@ def same_bits(ours: Any, theirs: Any) -> bool:
 
 
 def first_difference(outputs: Any, expected: Any) -> str:
-    """Where binary32 tensors (or tuples of them) first differ in a bit, or an empty text.
+    """Where tensors (or tuples of them) of elements of up to 8 bytes first differ in a bit, or an empty text.
 
     A NaN equals any NaN: which one an operation gives is not defined.
     """
@@ -93,10 +93,11 @@ def _first_element(output: Any, expected: Any) -> str:
         found = f"{tuple(output.shape)} of {output.dtype}"
         return f"shape must be {tuple(expected.shape)} of {expected.dtype}, not {found}"
     output, expected = output.detach().contiguous(), expected.detach().contiguous()
-    unequal = output.view(torch.int32) != expected.view(torch.int32)
+    bits = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[expected.element_size()]
+    unequal = output.view(bits) != expected.view(bits)
     wrong = (unequal & ~(output.isnan() & expected.isnan())).nonzero()
     if not len(wrong):
         return ""
     where = tuple(wrong[0].tolist())
-    name, found, wanted = list(where), output[where].item(), expected[where].item()
+    name, found, wanted = list(where), float(output[where].item()), float(expected[where].item())
     return f"element {name} must be {wanted.hex()} ({wanted:g}), not {found.hex()} ({found:g})"

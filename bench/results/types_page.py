@@ -1,0 +1,58 @@
+"""The text of ``docs/results-types.md``: a row for each type and operation, widths beside each other."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from bench.results.sections import one_line, rows_of
+from daedal.bench.report.table import Column, Row, column, markdown
+from daedal.bench.suites.element_types import NAME
+
+HEAD = """# Types of elements
+
+Made by `python -m bench.results` from `bench/results/types.json`; do not edit."""
+
+TEXT = """*Simulated*: cycles a row / share of the memory's limit / useful bytes of what its pins can move, by elements of a
+row ([what is measured](measuring/bench.md#types)). Useful bytes are indices, offsets, weights, results and rows, of integers with
+scale and bias."""
+
+HOST = """*Measured* by the wall clock beside other work: shares of this computer's triad that PyTorch and FBGEMM reach, of
+useful bytes; {processor}."""
+
+
+def page(document: Mapping[str, Any]) -> str:
+    """A table for each memory and one of the host, of the landed document."""
+    rows, facts = rows_of(document, NAME), document["facts"]
+    goals = [row["outcome"] for row in rows if row.get("outcome")]
+    reached = f"{sum('reached' in goal for goal in goals)} of {len(goals)} goals, of 64 elements, are reached."
+    parts = [HEAD, f"{one_line(TEXT)} {reached} Commit: {facts['revision']}."]
+    for memory in dict.fromkeys(row["memory"] for row in rows):
+        found = [row for row in rows if row["memory"] == memory]
+        parts += [f"## {found[0]['config']} on {memory}", markdown(*_table(found, _figures))]
+    first = [row for row in rows if row["memory"] == rows[0]["memory"]]
+    parts += ["## PyTorch and FBGEMM", one_line(HOST.format(processor=facts["processor"]))]
+    parts += [markdown(*_table(first, _shares))]
+    return "\n\n".join(parts) + "\n"
+
+
+def _table(rows: Sequence[Row], cell: Any) -> tuple[tuple[Column, ...], list[Row]]:
+    widths = dict.fromkeys(row["dim"] for row in rows)
+    shown = (
+        column("type", "type"), column("operation", "mode"), *(column(f"D = {dim}", str(dim), ">") for dim in widths),
+        column("goal, D = 64", "goal"),
+    )  # fmt: skip
+    found: dict[tuple[str, str], dict[str, Any]] = {}
+    for row in rows:
+        entry = found.setdefault((row["type"], row["mode"]), {"type": row["type"], "mode": row["mode"]})
+        entry[str(row["dim"])] = cell(row)
+        if row.get("outcome"):
+            entry["goal"] = row["outcome"]
+    return (shown if cell is _figures else shown[:-1]), list(found.values())
+
+
+def _figures(row: Row) -> str:
+    return f"{row['cycles_each']:.2f} / {row['limit_share']:.2f} / {row['useful_share']:.2f}"
+
+
+def _shares(row: Row) -> str:
+    fused = row["fbgemm_share"]
+    return f"{row['torch_share']:.2f}" + ("" if fused is None else f" / {fused:.2f}")

@@ -1,0 +1,190 @@
+"""Bags and gathers of rows of one element type: data, module, and the same in PyTorch and FBGEMM on this computer."""
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from daedal.driver.tables.quantised import QuantisedRows
+from daedal.hw.isa.elements import LANE
+
+FLOATS = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
+"""Types of plain numbers."""
+
+INTEGERS = {"int8": (8, "byte", "float32"), "int4": (4, "4bit", "float16"), "int2": (2, "2bit", "float16")}
+"""Types of rows with a scale and a bias: bits, name in PyTorch's operator, type of scale and bias."""
+
+TYPES = (*FLOATS, *INTEGERS)
+MODES = ("sum", "weighted", "mean", "gather")
+"""What is done with rows: gathers are of their bytes. PyTorch has no mean of rows with a scale and a bias."""
+
+INDEX_BYTES = 8
+"""Bytes of an index and of an offset: int64."""
+
+
+@dataclass(frozen=True)
+class Typed:
+    """One operation on a table of one type: ``bags`` bags of ``pooling`` rows each, or as many rows gathered."""
+
+    type: str
+    mode: str
+    dim: int
+    rows: int = 65_536
+    bags: int = 128
+    pooling: int = 32
+
+    @property
+    def form(self) -> QuantisedRows | None:
+        """How a row lies in PyTorch's table; None of plain numbers."""
+        if self.type in FLOATS:
+            return None
+        bits, _, number = INTEGERS[self.type]
+        return QuantisedRows(bits, self.dim, number)
+
+    @property
+    def row_bytes(self) -> int:
+        """Bytes of a row as PyTorch's table has it, scale and bias included."""
+        return self.dim * FLOATS[self.type].itemsize if self.form is None else self.form.row_bytes
+
+    @property
+    def lookups(self) -> int:
+        """Rows that are looked up."""
+        return self.bags * self.pooling
+
+    @property
+    def useful_bytes(self) -> int:
+        """Bytes that are read or written once: rows, indices, offsets, weights, results."""
+        rows = self.lookups * (self.row_bytes + INDEX_BYTES)
+        if self.mode == "gather":
+            return rows + self.lookups * self.row_bytes
+        result = FLOATS[self.type].itemsize if self.form is None else torch.float32.itemsize
+        weights = self.lookups * result if self.mode == "weighted" else 0
+        return rows + weights + self.bags * (INDEX_BYTES + self.dim * result)
+
+    def device_lines(self, bus_bytes: int) -> int:
+        """Lines of a row in device memory, where scale and bias are of binary32."""
+        size = self.row_bytes if self.mode == "gather" or self.form is None else self.form.words * LANE.bytes
+        return -(-size // bus_bytes)
+
+    def make(self, seed: int, *, is_even: bool = False) -> "MadeTyped":
+        """The operation with its data, equal for equal seeds; in tables that are ``even`` all bytes are the same."""
+        rng = np.random.default_rng(seed)
+        table = self._even() if is_even else self._table(rng)
+        indices = torch.from_numpy(rng.integers(0, self.rows, self.lookups))
+        if self.mode == "gather":
+            return MadeTyped(self, Gather(table), (indices,))
+        offsets = torch.arange(0, self.lookups, self.pooling)
+        weights = torch.from_numpy(rng.standard_normal(self.lookups, np.float32))
+        kind = FLOATS.get(self.type, torch.float32)
+        inputs = (indices, offsets, weights.to(kind)) if self.mode == "weighted" else (indices, offsets)
+        if self.form is None:
+            mode: Any = "mean" if self.mode == "mean" else "sum"
+            bag = nn.EmbeddingBag(self.rows, self.dim, mode=mode, _weight=table)
+            return MadeTyped(self, Bag(bag), inputs)
+        return MadeTyped(self, Quantised(table, INTEGERS[self.type][1]), inputs)
+
+    def _even(self) -> Tensor:
+        bytes_ = torch.full((self.rows, self.row_bytes), 1, dtype=torch.uint8)
+        return bytes_ if self.form is not None else bytes_.view(FLOATS[self.type])
+
+    def _table(self, rng: np.random.Generator) -> Tensor:
+        if self.form is None:
+            return torch.from_numpy(rng.standard_normal((self.rows, self.dim), np.float32)).to(FLOATS[self.type])
+        table = rng.integers(0, 256, (self.rows, self.row_bytes), dtype=np.uint8)
+        head = rng.standard_normal((self.rows, 2)).astype(self.form.number)
+        table[:, self.form.integer_bytes :] = head.view(np.uint8)
+        return torch.from_numpy(table)
+
+
+@dataclass(frozen=True)
+class MadeTyped:
+    """An operation, its module on the CPU, and what to call that with."""
+
+    typed: Typed
+    module: nn.Module
+    inputs: tuple[Tensor, ...]
+
+    @property
+    def start(self) -> tuple[Tensor, ...]:
+        """Inputs of a launch of one bag, or of so many rows."""
+        pooling = self.typed.pooling
+        if self.typed.mode == "gather":
+            return (self.inputs[0][:pooling],)
+        first, offsets, *weights = self.inputs
+        return (first[:pooling], offsets[:1], *(each[:pooling] for each in weights))
+
+    def in_fbgemm(self) -> Callable[[], Any] | None:
+        """The bags by FBGEMM's operators for inference, or None if it is not installed or has no such operation."""
+        if self.typed.mode == "gather":
+            return None
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # it tells of parts of its own that it lacks
+                from fbgemm_gpu.split_embedding_configs import SparseType
+                from fbgemm_gpu.split_table_batched_embeddings_ops_common import EmbeddingLocation, PoolingMode
+                from fbgemm_gpu.split_table_batched_embeddings_ops_inference import (
+                    IntNBitTableBatchedEmbeddingBagsCodegen,
+                )
+        except (ImportError, OSError):
+            return None
+        kind = getattr(SparseType, self.typed.type.upper())
+        try:
+            fused = IntNBitTableBatchedEmbeddingBagsCodegen(
+                [("table", self.typed.rows, self.typed.dim, kind, EmbeddingLocation.HOST)],
+                device="cpu",
+                pooling_mode=PoolingMode.MEAN if self.typed.mode == "mean" else PoolingMode.SUM,
+                output_dtype=SparseType.FP32 if self.typed.form is not None else kind,
+            )
+            fused.initialize_weights()
+            fused.fill_random_weights()
+            indices, offsets, *weights = self.inputs
+            ends = torch.cat((offsets, torch.tensor([len(indices)])))
+            given = weights[0].float() if weights else None
+            fused(indices, ends, per_sample_weights=given)
+        except (NotImplementedError, RuntimeError, AssertionError, ValueError):
+            return None  # a type that its CPU operators do not have
+        return lambda: fused(indices, ends, per_sample_weights=given)
+
+
+class Bag(nn.Module):
+    """Bags of plain numbers, with weights if there are any."""
+
+    def __init__(self, bag: nn.EmbeddingBag) -> None:
+        super().__init__()
+        self.bag = bag
+
+    def forward(self, indices: Tensor, offsets: Tensor, weights: Tensor | None = None) -> Tensor:
+        """Pooled rows, (bags, dim)."""
+        result: Tensor = self.bag(indices, offsets, per_sample_weights=weights)
+        return result
+
+
+class Quantised(nn.Module):
+    """Bags of rows of integers with a scale and a bias, with weights if there are any."""
+
+    def __init__(self, table: Tensor, name: str) -> None:
+        super().__init__()
+        self.operator = getattr(torch.ops.quantized, f"embedding_bag_{name}_rowwise_offsets")
+        self.register_buffer("table", table)
+
+    def forward(self, indices: Tensor, offsets: Tensor, weights: Tensor | None = None) -> Tensor:
+        """Pooled rows, (bags, dim) of float32."""
+        result: Tensor = self.operator(self.table, indices, offsets, per_sample_weights=weights)
+        return result
+
+
+class Gather(nn.Module):
+    """Rows as they are."""
+
+    def __init__(self, table: Tensor) -> None:
+        super().__init__()
+        self.register_buffer("table", table)
+
+    def forward(self, indices: Tensor) -> Tensor:
+        """The rows, one behind the other."""
+        table = self.get_buffer("table")
+        return table.index_select(0, indices)
