@@ -11,12 +11,12 @@ HEAD = """# Types of elements
 
 Made by `python -m bench.results` from `bench/results/types.json`; do not edit."""
 
-TEXT = """*Simulated*: cycles a row / share of the memory's limit / useful bytes of what its pins can move, by elements of a
-row ([what is measured](measuring/bench.md#types)). Useful bytes are indices, offsets, weights, results and rows, of integers with
-scale and bias."""
+TEXT = """*Simulated*: cycles a row / share of the memory's limit / useful bytes of what its pins can move, by
+elements of a row ([what is measured](measuring/bench.md#types)). Useful bytes are those of rows (of integers with scale
+and bias), indices, offsets, weights and results."""
 
-HOST = """*Measured* by the wall clock beside other work: shares of this computer's triad that PyTorch and FBGEMM reach, of
-useful bytes; {processor}."""
+HOST = """*Measured* by the wall clock, beside other work on the computer: useful bytes of PyTorch's, and of FBGEMM's
+operators for inference where they have the type, ÷ what a triad moves; {processor}."""
 
 
 def page(document: Mapping[str, Any]) -> str:

@@ -145,7 +145,7 @@ class MadeTyped:
             ends = torch.cat((offsets, torch.tensor([len(indices)])))
             given = weights[0].float() if weights else None
             fused(indices, ends, per_sample_weights=given)
-        except (NotImplementedError, RuntimeError, AssertionError, ValueError):
+        except (KeyError, NotImplementedError, RuntimeError, AssertionError, ValueError):
             return None  # a type that its CPU operators do not have
         return lambda: fused(indices, ends, per_sample_weights=given)
 
