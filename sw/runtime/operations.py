@@ -14,9 +14,9 @@ ROWS_OF_BLOCK = 16
 @dataclass(frozen=True)
 class Bag:
     """A pooling of bags; bits of the integer types, ``offset_bits`` None for 2-D indices, ``element`` of the table,
-    ``is_away`` if sums are rounded to that with ties away from zero, ``rounds`` what else is (see ``emb.bag``). With
-    ``bits`` a row of the table is ``words`` binary32, of which two are its scale and bias and the others hold ``width``
-    integers of so many bits.
+    ``is_away`` if sums are rounded to that with ties away from zero, ``is_wide`` if they are binary32 and stay so,
+    ``rounds`` what else is rounded (see ``emb.bag``). With ``bits`` a row of the table is ``words`` binary32, of which
+    two are its scale and bias and the others hold ``width`` integers of so many bits.
     """
 
     mode: str
@@ -30,6 +30,7 @@ class Bag:
     element: Element = BINARY32
     is_away: bool = False
     rounds: str = ""
+    is_wide: bool = False
     bits: int | None = None
     words: int | None = None
 

@@ -75,8 +75,9 @@ class Request:
 
     @property
     def dtype(self) -> str:
-        """Type of the result, which is the table's."""
-        return dtype_name(self.table) if self.form is None else LANE.dtype
+        """Type of the result, which is the table's if sums are not binary32."""
+        is_wide = self.form is not None or (isinstance(self.operation, Bag) and self.operation.is_wide)
+        return LANE.dtype if is_wide else dtype_name(self.table)
 
     @property
     def lookups(self) -> int:

@@ -89,11 +89,11 @@ def _verify_rounds(op: "BagOp | BagListOp") -> None:
         raise VerifyException(f"rounds {what} must go with weights")
 
 
-def _rows_like(table: SSAValue, columns: IntegerAttr | None = None) -> TensorType:
+def _rows_like(table: SSAValue, columns: IntegerAttr | None = None, element: Attribute | None = None) -> TensorType:
     kind = table.type
     assert isinstance(kind, TensorType)
     width = kind.get_shape()[1] if columns is None else columns.value.data
-    return TensorType(kind.element_type, [DYNAMIC_INDEX, width])
+    return TensorType(kind.element_type if element is None else element, [DYNAMIC_INDEX, width])
 
 
 @irdl_op_definition
@@ -106,7 +106,8 @@ class BagOp(IRDLOperation):
     count. A maximum is the first element, replaced by each later one that is greater. A bag without rows
     gives +0.0. Sums are of f32 and then rounded to the table's elements; with ``away``, for bf16, ties away from zero.
     The quotient of a mean is rounded as well, ties to even. With ``rounds`` each product is rounded ("products"), the
-    sum behind each addition ("sums"), or both ("products and sums"), ties to even.
+    sum behind each addition ("sums"), or both ("products and sums"), ties to even. With ``wide`` the result of a sum is
+    of f32, and nothing is rounded.
     With ``block`` the rows of 2-D indices are added up in blocks of so many, and their sums then.
     With ``bits`` a row of the table is words with a head (dialect ``narrow``), of whose integers the first ``columns``
     count. Of each the bias is added first, and then, fused, the integer times the scale; both times the weight before.
@@ -123,6 +124,7 @@ class BagOp(IRDLOperation):
     padding = opt_prop_def(IntegerAttr[I64])
     fused = opt_prop_def(UnitAttr)
     away = opt_prop_def(UnitAttr)
+    wide = opt_prop_def(UnitAttr)
     rounds = opt_prop_def(StringAttr)
     block = opt_prop_def(IntegerAttr[I64])
     bits = opt_prop_def(IntegerAttr[I64])
@@ -132,9 +134,9 @@ class BagOp(IRDLOperation):
     traits = traits_def(Pure())
     assembly_format = (
         "$mode $table `[` $indices `]` (`offsets` $offsets^)? (`weights` $weights^)? (`padding` $padding^)? "
-        "(`fused` $fused^)? (`away` $away^)? (`rounds` $rounds^)? (`block` $block^)? (`bits` $bits^)? "
-        "(`columns` $columns^)? attr-dict `:` type($table) `,` type($indices) (`offsets` type($offsets)^)? "
-        "(`weights` type($weights)^)? `->` type($result)"
+        "(`fused` $fused^)? (`away` $away^)? (`wide` $wide^)? (`rounds` $rounds^)? (`block` $block^)? "
+        "(`bits` $bits^)? (`columns` $columns^)? attr-dict `:` type($table) `,` type($indices) "
+        "(`offsets` type($offsets)^)? (`weights` type($weights)^)? `->` type($result)"
     )
 
     def __init__(
@@ -148,6 +150,7 @@ class BagOp(IRDLOperation):
         padding: int | None = None,
         fused: bool = False,
         away: bool = False,
+        wide: bool = False,
         rounds: str = "",
         block: int | None = None,
         bits: int | None = None,
@@ -161,17 +164,18 @@ class BagOp(IRDLOperation):
                 "padding": None if padding is None else IntegerAttr(padding, i64),
                 "fused": UnitAttr() if fused else None,
                 "away": UnitAttr() if away else None,
+                "wide": UnitAttr() if wide else None,
                 "rounds": StringAttr(rounds) if rounds else None,
                 "block": None if block is None else IntegerAttr(block, i64),
                 "bits": None if bits is None else IntegerAttr(bits, i64),
                 "columns": of,
             },
-            result_types=[_rows_like(table, of)],
+            result_types=[_rows_like(table, of, LANE if wide else None)],
         )
 
     @property
     def row_element(self) -> Attribute:
-        """What rows of the table and of the result are made of."""
+        """What rows of the table are made of, and of the result if it is not wide."""
         return _verify_table(self.table).get_element_type()
 
     @property
@@ -197,8 +201,11 @@ class BagOp(IRDLOperation):
         if self.block is not None and self.block.value.data < 1:
             raise VerifyException(f"block must be at least 1, not {self.block.value.data}")
         self._verify_packed()
-        if self.result.type != _rows_like(self.table, self.columns):
-            raise VerifyException(f"result must be {_rows_like(self.table, self.columns)}, not {self.result.type}")
+        if self.wide is not None and (self.mode.data != "sum" or self.away is not None or self.rounds is not None):
+            raise VerifyException("wide must go with mode sum, without away and rounds")
+        expected = _rows_like(self.table, self.columns, None if self.wide is None else LANE)
+        if self.result.type != expected:
+            raise VerifyException(f"result must be {expected}, not {self.result.type}")
 
     def _verify_packed(self) -> None:
         if (self.bits is None) != (self.columns is None):

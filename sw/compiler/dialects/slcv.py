@@ -29,7 +29,7 @@ from xdsl.irdl import (
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from daedal.compiler.dialects.elements import ELEMENT_NAMES, LANE, bytes_of, row_element
+from daedal.compiler.dialects.elements import ELEMENT_NAMES, LANE, bytes_of, row_element, stored_element
 from daedal.compiler.dialects.slcv_scalars import (
     SCALAR_OPERATIONS,
     is_row,
@@ -203,6 +203,9 @@ class StoreOp(IRDLOperation):
 
     def verify_(self) -> None:
         _verify_access(self.memref, self.indices, self.row)
+        assert isinstance(self.memref.type, MemRefType)
+        if stored_element(self.memref.type.element_type) is None:
+            raise VerifyException(f"rows that are stored must be of {ELEMENT_NAMES}, not of {self.memref.type}")
 
 
 @irdl_op_definition

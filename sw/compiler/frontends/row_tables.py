@@ -6,8 +6,7 @@
     pooled = table.bags(device, indices, offsets, weights)
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,30 +15,20 @@ from numpy.typing import NDArray
 from daedal.base.messages import shown
 from daedal.compiler.frontends.requests.bags import bag_request, ends_of
 from daedal.compiler.frontends.requests.quantised_bags import quantised_request
+from daedal.compiler.frontends.row_formats import FORMATS, rounded, rows_of
 from daedal.compiler.operation_compiler import compiler_for
 from daedal.compiler.opt_levels import BEST
 from daedal.driver.device import Device
 from daedal.driver.tables.quantised import QuantisedRows
-from daedal.driver.tables.table_sources import is_tensor
+from daedal.driver.tables.table_sources import Source, dtype_name, is_tensor
 from daedal.errors import IndexOutOfRange, InvalidOffsets, UnsupportedOperation
+from daedal.hw.isa.elements import LANE
 from daedal.runtime.diagnostics import say_where
 from daedal.runtime.kernel_launch import run_kernel
 from daedal.runtime.request import Request
 from daedal.runtime.tensors import tensor_of
 
 Array = NDArray[Any]
-
-FORMATS: Mapping[str, QuantisedRows | str] = {
-    "torch-int8": QuantisedRows(8, 0, "float32"),
-    "torch-int4": QuantisedRows(4, 0, "float16"),
-    "torch-int2": QuantisedRows(2, 0, "float16"),
-    "fbgemm-int8": QuantisedRows(8, 0, "float16", is_first=True),
-    "fbgemm-int4": QuantisedRows(4, 0, "float16", is_first=True),
-    "fbgemm-int2": QuantisedRows(2, 0, "float16", is_first=True),
-    "fbgemm-fp32": "float32",
-    "fbgemm-fp16": "float16",
-}
-"""Layouts of rows by name: integers with a scale and a bias, or plain numbers of this type."""
 
 OUTPUTS = ("float32", "float16", "bfloat16")
 """Types that results can have; arrays have bfloat16 as the uint16 that are its bits."""
@@ -61,7 +50,8 @@ class Table:
     dim: int
     output_dtype: str
     name: str
-    _rows: Array
+    _form: QuantisedRows | None
+    _rows: Source
 
     @classmethod
     def from_rows(
@@ -73,6 +63,8 @@ class Table:
         dim: int,
         output_dtype: str = "float32",
         row_alignment: int = 1,
+        exponent_bits: int | None = None,
+        exponent_bias: int | None = None,
         name: str = "table",
     ) -> "Table":
         """A table of the bytes of its rows.
@@ -89,6 +81,8 @@ class Table:
             Of results, one of ``OUTPUTS``: binary32 rounded to float16 to nearest even, to bfloat16 with ties away.
         row_alignment
             A row takes a multiple of so many bytes.
+        exponent_bits, exponent_bias
+            Of ``fbgemm-fp8``: 4 and 7 if left out.
         name
             For messages, and in ``Device.tables``.
 
@@ -102,19 +96,19 @@ class Table:
         for what, number, least in (("rows", rows, 1), ("dim", dim, 1), ("row_alignment", row_alignment, 1)):
             if not isinstance(number, int) or number < least:
                 raise UnsupportedOperation(f"{what} must be at least {least}, not {shown(number)}")
-        if format == "fbgemm-fp16" and output_dtype != "float16":
-            raise UnsupportedOperation(f"output_dtype of fbgemm-fp16 must be float16, not {output_dtype!r}")
+        layout = rows_of(format, dim, exponent_bits, exponent_bias)
         is_raw = isinstance(data, bytes | bytearray | memoryview)
         raw = np.array(np.frombuffer(data, np.uint8) if is_raw else _array(data))
-        size = -(-_row_bytes(format, dim) // row_alignment) * row_alignment
+        size = -(-layout.row_bytes // row_alignment) * row_alignment
         if raw.dtype != np.uint8:
             raise UnsupportedOperation(f"data must be bytes, an array or tensor of uint8, not of {raw.dtype}")
         if raw.size != rows * size:
             each = f"{size} for each of {rows} rows of {dim} elements of {format}"
             raise UnsupportedOperation(f"data must have {rows * size} bytes, {each}, not {raw.size}")
-        kept = np.ascontiguousarray(raw.reshape(rows, size)[:, : _row_bytes(format, dim)])
-        kind = FORMATS[format]
-        return cls(format, dim, output_dtype, name, kept if isinstance(kind, QuantisedRows) else kept.view(kind))
+        kept = np.ascontiguousarray(raw.reshape(rows, size)[:, : layout.row_bytes])
+        if isinstance(layout, QuantisedRows):
+            return cls(format, dim, output_dtype, name, layout, kept)
+        return cls(format, dim, output_dtype, name, None, layout.source(kept))
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -150,8 +144,6 @@ class Table:
         """
         if mode not in ("sum", "mean"):
             raise UnsupportedOperation(f"mode must be sum or mean, not {shown(mode)}")
-        if mode == "mean" and self.format == "fbgemm-fp16":
-            raise UnsupportedOperation("mode of fbgemm-fp16 must be sum, whose results are rounded on the device")
         given = _integers("indices", indices)
         ends = None if offsets is None else _integers("offsets", offsets)
         factors = None if weights is None else np.ascontiguousarray(_array(weights), np.float32)
@@ -163,7 +155,7 @@ class Table:
             reciprocals = np.divide(np.float32(1), lengths, dtype=np.float32, where=lengths > 0, out=_ones(lengths))
             with np.errstate(all="ignore"):
                 pooled = pooled * reciprocals[:, None]
-        result = pooled if self.format == "fbgemm-fp16" else _rounded(pooled, self.output_dtype)
+        result = rounded(pooled, self.output_dtype)
         return tensor_of(result, result.shape, self.output_dtype) if is_tensor(indices) else result
 
     def rows(self, device: Device, indices: Any) -> Any:
@@ -186,12 +178,10 @@ class Table:
             ends, flat = before[ends], indices[there]
             weights = None if weights is None else weights[there]
         options: Any = {"include_last_offset": ends is not None}
-        kind = FORMATS[self.format]
-        if isinstance(kind, QuantisedRows):
-            form = replace(kind, dim=self.dim)
-            return quantised_request(self.name, self._rows, form, flat, ends, weights, **options)
-        is_fused = weights is not None
-        return bag_request(self.name, self._rows, flat, ends, weights, is_fused=is_fused, **options)
+        if self._form is not None:
+            return quantised_request(self.name, self._rows, self._form, flat, ends, weights, **options)
+        options |= {"is_fused": weights is not None, "is_wide": dtype_name(self._rows) != LANE.dtype}
+        return bag_request(self.name, self._rows, flat, ends, weights, **options)
 
     def _run(self, device: Device, request: Request, given: Array) -> Array:
         kernel = compiler_for(device.config, "fatal", BEST)(request.operation, request.has_long_bags)
@@ -204,11 +194,6 @@ class Table:
                 if request.buffers["indices"].size == given.size:  # positions are those that were given
                     say_where(error, self.name, request, len(self))
                 raise
-
-
-def _row_bytes(format: str, dim: int) -> int:
-    kind = FORMATS[format]
-    return replace(kind, dim=dim).row_bytes if isinstance(kind, QuantisedRows) else dim * np.dtype(kind).itemsize
 
 
 def _array(values: Any) -> Array:
@@ -231,11 +216,3 @@ def _lengths(indices: Array, ends: Array | None) -> Array:
 
 def _ones(lengths: Array) -> NDArray[np.float32]:
     return np.ones(lengths.shape, np.float32)
-
-
-def _rounded(pooled: Array, dtype: str) -> Array:
-    """Numbers as results of this type have them."""
-    if dtype == "bfloat16":
-        return ((pooled.view(np.uint32).astype(np.uint64) + 0x8000) >> 16).astype(np.uint16)
-    with np.errstate(all="ignore"):
-        return pooled.astype(dtype, copy=False)

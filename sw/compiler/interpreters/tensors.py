@@ -168,8 +168,8 @@ class Tensors:
         kind = op.table.type.element_type
         table = widened(table, kind)
         rows = [bags.pool(table, len(table), int(a), int(b)) for a, b in pairwise(offsets)]
-        away = op.away is not None and bags.mode != "mean"
-        self._arrays["out"] = rounded(np.array(rows, np.float32).reshape(-1, width), kind, away=away)
+        away, pooled = op.away is not None and bags.mode != "mean", np.array(rows, np.float32).reshape(-1, width)
+        self._arrays["out"] = pooled if op.wide is not None else rounded(pooled, kind, away=away)
 
     def _packed_bag(self, op: emb.BagOp, table: Array, indices: Array, offsets: Array) -> None:
         assert op.bits is not None

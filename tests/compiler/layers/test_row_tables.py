@@ -1,6 +1,7 @@
 """``daedal.quantized.Table``: every layout, by the rules of PyTorch and FBGEMM as NumPy has them here."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,10 +10,16 @@ import torch
 from numpy.typing import NDArray
 
 import daedal
+from daedal.compiler.frontends.requests.emb_builder import build
+from daedal.compiler.interpreters import interpret
+from daedal.compiler.pipeline import compile_emb
+from daedal.hw.isa.elements import BINARY16
 from daedal.hw.isa.spec.binary32 import fused
+from daedal.runtime.operations import Bag
 from tests.compiler.layers.test_quantised_bags import EDGE
 
 Array = NDArray[Any]
+NARROW = replace(EDGE, name="edge-all-types", binary16=1, bfloat16=1)
 INTEGERS = [f"{library}-int{bits}" for library in ("torch", "fbgemm") for bits in (8, 4, 2)]
 
 
@@ -20,6 +27,13 @@ INTEGERS = [f"{library}-int{bits}" for library in ("torch", "fbgemm") for bits i
 def quantised() -> Iterator[daedal.Device]:
     """The golden model of a machine that has such rows."""
     with daedal.Device.open("emulator", config=EDGE) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def narrow() -> Iterator[daedal.Device]:
+    """The golden model of a machine that has rows of all types."""
+    with daedal.Device.open("emulator", config=NARROW) as opened:
         yield opened
 
 
@@ -95,6 +109,119 @@ def test_results_of_16_bits(quantised: daedal.Device) -> None:
         assert tensor.dtype is getattr(torch, dtype) and tensor.shape == (2, 4)
 
 
+def as_results(numbers: Array, dtype: str) -> Array:
+    """binary32 rounded to a type of results; bfloat16 as its bits."""
+    if dtype == "bfloat16":
+        return ((numbers.view(np.uint32).astype(np.uint64) + 0x8000) >> 16).astype(np.uint16)
+    with np.errstate(over="ignore"):
+        return numbers.astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
+@pytest.mark.parametrize("form", ["fp16", "fp8", "fp8 of 5 bits"])
+@pytest.mark.parametrize("mode", ["sum", "mean"])
+def test_narrow_numbers(mode: str, form: str, dtype: str, narrow: daedal.Device) -> None:
+    """Sums are of binary32; the factors of a mean are too, and results are rounded once."""
+    rng = np.random.default_rng([51, len(form), len(dtype), len(mode)])
+    for dim, is_weighted in ((7, False), (16, True), (33, True)):
+        if form == "fp16":
+            raw = (rng.standard_normal((20, dim)) * 9).astype(np.float16)
+            rows, options = raw.astype(np.float32), {}
+        else:
+            raw = rng.integers(0, 256, (20, dim), dtype=np.uint8)
+            options = {"exponent_bits": 5, "exponent_bias": 15} if "5" in form else {}
+            rows = float8(raw, *options.values()) if options else float8(raw, 4, 7)
+        table = daedal.quantized.Table.from_rows(
+            raw.view(np.uint8), format=f"fbgemm-{form.split()[0]}", rows=20, dim=dim, output_dtype=dtype, **options
+        )
+        indices = rng.integers(-1, 20, (5, 9))
+        weights = rng.standard_normal((5, 9), np.float32) if is_weighted else np.ones((5, 9), np.float32)
+        expected = np.zeros((5, dim), np.float32)
+        for bag in range(5):
+            for index, weight in zip(indices[bag], weights[bag], strict=True):
+                if index >= 0:
+                    expected[bag] = fused(rows[index], np.full(dim, weight), expected[bag])
+        if mode == "mean":
+            expected *= np.float32(1) / np.float32(9)
+        found = table.bags(narrow, indices, weights=weights if is_weighted else None, mode=mode)
+        assert found.tobytes() == as_results(expected, dtype).tobytes()
+
+
+def float8(codes: Array, exponent_bits: int, bias: int) -> Array:
+    """Numbers of 8 bits: by sign, exponent and fraction; the smallest exponent has no leading one."""
+    fraction_bits = 7 - exponent_bits
+    exponents = (codes >> fraction_bits & (1 << exponent_bits) - 1).astype(int)
+    fractions = (codes & (1 << fraction_bits) - 1) / (1 << fraction_bits)
+    magnitudes = np.ldexp(fractions + (exponents > 0), np.maximum(exponents, 1) - bias)
+    return np.where(codes & 0x80, -magnitudes, magnitudes).astype(np.float32)
+
+
+@pytest.mark.parametrize(("exponent_bits", "bias"), [(4, 7), (5, 15), (4, 20), (3, 1), (6, 31)])
+def test_every_code_of_8_bits(exponent_bits: int, bias: int, narrow: daedal.Device) -> None:
+    """One row each, so that nothing is added; zeros lose their sign in a sum."""
+    codes = np.arange(256, dtype=np.uint8).reshape(16, 16)
+    table = daedal.quantized.Table.from_rows(
+        codes, format="fbgemm-fp8", rows=16, dim=16, exponent_bits=exponent_bits, exponent_bias=bias
+    )
+    found = table.rows(narrow, np.arange(16))
+    assert found.tobytes() == (float8(codes, exponent_bits, bias) + np.float32(0)).tobytes()
+    assert len(table) == 16
+
+
+def test_a_nan_stays_one(narrow: daedal.Device) -> None:
+    """Scales and biases that are NaN, and numbers whose rounding would carry into the sign."""
+    patterns = np.array([[0x7FFFFFFF, 0x7F800001, 0xFFFFFFFF, 0x7F800000]], np.uint32)
+    for dtype in ("float32", "float16", "bfloat16"):
+        table = daedal.quantized.Table.from_rows(
+            patterns.view(np.uint8), format="fbgemm-fp32", rows=1, dim=4, output_dtype=dtype
+        )
+        found = table.rows(narrow, torch.tensor([0]))
+        assert found.isnan().tolist() == [[True, True, True, False]] and found.isinf().sum() == 1
+    for scale, bias in ((np.nan, 1.0), (1.0, np.nan), (np.inf, 0.0)):
+        raw = np.concatenate([np.array([scale, bias], np.float16).view(np.uint8), np.zeros(5, np.uint8)])
+        table = daedal.quantized.Table.from_rows(raw, format="fbgemm-int8", rows=1, dim=5)
+        assert np.isnan(table.rows(narrow, [0])).all()  # also 0 times infinity
+
+
+@pytest.mark.parametrize(("format", "dims"), [("int4", (1, 3, 15)), ("int2", (1, 2, 3, 5, 6, 7))])
+@pytest.mark.parametrize("library", ["torch", "fbgemm"])
+def test_integers_that_do_not_fill_a_byte(library: str, format: str, dims: Any, quantised: daedal.Device) -> None:
+    """The bits that are left of a row's last byte are no element, whatever they are."""
+    for dim in dims:
+        rng, name = np.random.default_rng([52, dim]), f"{library}-{format}"
+        raw = random_rows(name, 9, dim, rng)
+        table = daedal.quantized.Table.from_rows(raw, format=name, rows=9, dim=dim)
+        indices = rng.integers(0, 9, (4, 5))
+        apart = [taken_apart(name, row, dim) for row in raw]
+        expected = pooled(apart, indices.reshape(-1), np.arange(0, 21, 5), None, "sum", dim)
+        assert table.bags(quantised, indices).tobytes() == expected.tobytes()
+
+
+def test_rows_of_16_bits_stay_so(narrow: daedal.Device) -> None:
+    table = daedal.quantized.Table.from_rows(bytes(640), format="fbgemm-fp16", rows=10, dim=32, name="halves")
+    assert table.bags(narrow, [[0, 1]]).dtype == np.float32
+    assert narrow.tables["halves"].row_bytes == 64
+
+
+def test_every_level_of_wide_sums() -> None:
+    """Rows of 16 bits, results of 32, with weights that are not rounded."""
+    rng = np.random.default_rng(53)
+    bag = Bag("sum", 12, 64, 64, is_weighted=True, is_fused=True, element=BINARY16, is_wide=True)
+    table, weights = rng.standard_normal((9, 12)).astype(np.float16), rng.standard_normal(30, np.float32)
+    buffers = {
+        "table": table, "indices": rng.integers(0, 9, 30), "offsets": np.array([0, 0, 7, 30]), "weights": weights,
+        "out": np.zeros((3, 12), np.float32),
+    }  # fmt: skip
+    kernel = compile_emb(build(bag), NARROW)
+    results = [interpret(kernel.ir(level), buffers)["out"] for level in ("emb", "scf", "slc", "slcv", "dlc")]
+    expected = np.zeros((3, 12), np.float32)
+    for b, (start, end) in enumerate(((0, 0), (0, 7), (7, 30))):
+        for p in range(start, end):
+            row = table[buffers["indices"][p]].astype(np.float32)
+            expected[b] = fused(row, np.full(12, weights[p]), expected[b])
+    assert all(result.tobytes() == expected.tobytes() and result.dtype == np.float32 for result in results)
+
+
 @pytest.mark.parametrize("is_weighted", [False, True])
 def test_plain_rows(is_weighted: bool, quantised: daedal.Device) -> None:
     rng = np.random.default_rng(4)
@@ -133,12 +260,19 @@ def test_torch_rows_are_those_of_the_operator(quantised: daedal.Device) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"format": "fbgemm-fp8"}, r"format must be one of torch-int8, .*, not 'fbgemm-fp8'"),
+        ({"format": "fbgemm-nfp8"}, r"format must be one of torch-int8, .*, fbgemm-fp8, not 'fbgemm-nfp8'"),
         ({"rows": 3}, "data must have 60 bytes, 20 for each of 3 rows of 16 elements of fbgemm-int8, not 40"),
         ({"dim": 15}, "data must have 38 bytes"),
         ({"dim": 0}, "dim must be at least 1, not 0"),
         ({"output_dtype": "int8"}, "output_dtype must be one of float32, float16, bfloat16, not 'int8'"),
-        ({"format": "fbgemm-fp16", "dim": 10}, "output_dtype of fbgemm-fp16 must be float16, not 'float32'"),
+        ({"exponent_bits": 4}, "exponent_bits and exponent_bias must go with format fbgemm-fp8, not fbgemm-int8"),
+        ({"format": "fbgemm-fp8", "dim": 20, "exponent_bits": 7}, "exponent_bits must be from 1 to 6, not 7"),
+        ({"format": "fbgemm-fp8", "dim": 20, "exponent_bits": 4.0}, "exponent_bits must be an integer, not 4.0"),
+        (
+            {"format": "fbgemm-fp8", "dim": 20, "exponent_bias": 200},
+            "exponent_bias must leave all numbers of 4 bits of",
+        ),
+        ({"format": "fbgemm-fp8", "dim": 20, "exponent_bias": -113}, "within bfloat16, not -113"),
         ({"data": np.zeros(40, np.int8)}, "data must be bytes, an array or tensor of uint8, not of int8"),
     ],
 )
@@ -163,3 +297,8 @@ def test_wrong_arguments(quantised: daedal.Device) -> None:
         pytest.raises(daedal.UnsupportedOperation, match="set quantised = 1 in its configuration"),
     ):
         table.bags(plain, [[0]])
+    with (
+        daedal.Device.open("emulator", config="edge") as plain,
+        pytest.raises(daedal.UnsupportedOperation, match="set bfloat16 = 1 in its configuration"),
+    ):
+        daedal.quantized.Table.from_rows(bytes(16), format="fbgemm-fp8", rows=1, dim=16).bags(plain, [[0]])

@@ -33,3 +33,10 @@ func.func @list(%l: tensor<3x5xi64>, %i: tensor<?xi32>, %o: tensor<?xi64>, %n: i
 // CHECK:      emb.bag_list "max" %l[0 for 2] width 6 pitch 8 to 40 %i offsets %o bags %n padding 3 : tensor<3x5xi64>, tensor<?xi32> offsets tensor<?xi64>
 // CHECK-NEXT: emb.bag_list "sum" %l[2 for 3] width 8 pitch 8 to 40 %i offsets %o bags %n weights %w fused : tensor<3x5xi64>, tensor<?xi32> offsets tensor<?xi64> weights tensor<?xf32>
 // CHECK-NEXT: emb.lookup_list %l[1 for 2] width 6 pitch 8 to 40 %i ends %o : tensor<3x5xi64>, tensor<?xi32> ends tensor<?xi64>
+
+func.func @wide(%t: tensor<?x4xf16>, %i: tensor<?x?xi64>) -> tensor<?x4xf32> {
+  %a = emb.bag "sum" %t[%i] wide : tensor<?x4xf16>, tensor<?x?xi64> -> tensor<?x4xf32>
+  func.return %a : tensor<?x4xf32>
+}
+
+// CHECK:      %a = emb.bag "sum" %t[%i] wide : tensor<?x4xf16>, tensor<?x?xi64> -> tensor<?x4xf32>

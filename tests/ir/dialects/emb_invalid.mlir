@@ -107,3 +107,21 @@ func.func @f(%l: tensor<3x2xi64>, %i: tensor<?xi32>, %o: tensor<?xi64>) {
   func.return
 }
 // CHECK: width must be from 1 to the pitches, 8 and 4, not 8
+// -----
+func.func @f(%t: tensor<?x4xf16>, %i: tensor<?x?xi64>) -> tensor<?x4xf32> {
+  %a = emb.bag "mean" %t[%i] wide : tensor<?x4xf16>, tensor<?x?xi64> -> tensor<?x4xf32>
+  func.return %a : tensor<?x4xf32>
+}
+// CHECK: wide must go with mode sum, without away and rounds
+// -----
+func.func @f(%t: tensor<?x4xf16>, %i: tensor<?x?xi64>) -> tensor<?x4xf16> {
+  %a = emb.bag "sum" %t[%i] wide : tensor<?x4xf16>, tensor<?x?xi64> -> tensor<?x4xf16>
+  func.return %a : tensor<?x4xf16>
+}
+// CHECK: result must be tensor<?x4xf32>, not tensor<?x4xf16>
+// -----
+func.func @f(%t: tensor<?x4xui8>, %i: tensor<?x?xi64>) -> tensor<?x4xui8> {
+  %a = emb.bag "sum" %t[%i] : tensor<?x4xui8>, tensor<?x?xi64> -> tensor<?x4xui8>
+  func.return %a : tensor<?x4xui8>
+}
+// CHECK: table must be rows of f32 or f16 or bf16 of a fixed width of at least 1, not tensor<?x4xui8>

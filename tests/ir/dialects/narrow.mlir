@@ -13,3 +13,10 @@ func.func @f(%h: f16, %row: vector<8xbf16>) -> (f16, vector<8xbf16>) {
 // CHECK-NEXT:   %b = narrow.widen %row : vector<8xbf16> to vector<8xf32>
 // CHECK-NEXT:   %c = narrow.round %a : f32 to f16
 // CHECK-NEXT:   %d = narrow.round %b away : vector<8xf32> to vector<8xbf16>
+
+func.func @integers(%row: vector<8xui8>) -> vector<8xf32> {
+  %a = narrow.widen %row : vector<8xui8> to vector<8xf32>
+  func.return %a : vector<8xf32>
+}
+
+// CHECK:        %a = narrow.widen %row : vector<8xui8> to vector<8xf32>

@@ -17,3 +17,9 @@ func.func @f(%x: f32) {
   func.return
 }
 // CHECK: away must go with bf16, not with f16
+// -----
+func.func @f(%x: f32) {
+  %a = narrow.round %x : f32 to ui8
+  func.return
+}
+// CHECK: what f32 is rounded to must be f32 or f16 or bf16, not ui8

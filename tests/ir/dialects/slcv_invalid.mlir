@@ -66,3 +66,10 @@ func.func @f(%a: vector<4xf64>) {
   func.return
 }
 // CHECK: a value must be an f32 or a vector of f32 with one dimension, not vector<4xf64>
+// -----
+func.func @f(%t: memref<?x64xui8>, %i: index) {
+  %x = slcv.fetch %t[%i, %i] : memref<?x64xui8>, vector<64xui8>
+  slcv.store %x, %t[%i, %i] : vector<64xui8>, memref<?x64xui8>
+  func.return
+}
+// CHECK: rows that are stored must be of f32 or f16 or bf16, not of memref<?x64xui8>

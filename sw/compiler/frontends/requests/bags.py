@@ -27,6 +27,7 @@ def bag_request(
     include_last_offset: bool = False,
     is_fused: bool = False,
     is_away: bool = False,
+    is_wide: bool = False,
 ) -> Request:
     """The request for a pooling of bags.
 
@@ -42,7 +43,7 @@ def bag_request(
         Where bags begin, and whether the end of the last one is among these; otherwise that is the last index.
     weights
         Of the indices' shape: what each row is multiplied with, for mode ``sum``.
-    mode, is_fused, is_away
+    mode, is_fused, is_away, is_wide
         As of :class:`Bag`.
     padding
         The row that is left out, from the end if it is negative.
@@ -64,6 +65,7 @@ def bag_request(
         padding=_from_start(name, padding, len(table)),
         element=element,
         is_away=is_away,
+        is_wide=is_wide,
     )
     return Request(operation, table, buffers, values, bags, (bags, width))
 

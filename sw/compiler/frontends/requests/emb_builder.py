@@ -43,6 +43,7 @@ def _(bag: Bag) -> ModuleOp:
         padding=bag.padding,
         fused=bag.is_fused,
         away=bag.is_away,
+        wide=bag.is_wide,
         rounds=bag.rounds,
         block=bag.block,
         bits=bag.bits,

@@ -45,10 +45,10 @@ def _rows(value: SSAValue) -> MemRefType:
     return MemRefType(value.type.element_type, value.type.get_shape(), StridedLayoutAttr([NoneAttr(), 1], 0))
 
 
-def _out(table: SSAValue, width: int | None = None) -> MemRefType:
-    """Rows like those of a table, or of ``width`` elements, one after the other."""
-    assert isinstance(table.type, TensorType)
-    return MemRefType(table.type.element_type, [DYNAMIC_INDEX, _width(table) if width is None else width])
+def _out(result: SSAValue) -> MemRefType:
+    """Rows of a result, one after the other."""
+    assert isinstance(result.type, TensorType)
+    return MemRefType(result.type.element_type, [DYNAMIC_INDEX, _width(result)])
 
 
 def _apart(element: Attribute, width: int, pitch: int) -> MemRefType:
@@ -104,7 +104,7 @@ class _Function:
 
 def _lower_lookup(name: str, op: emb.LookupOp, bounds: str) -> func.FuncOp:
     width = _width(op.table)
-    f = _Function(name, {"table": _rows(op.table), "indices": _flat(op.indices), "out": _out(op.table)}, bounds)
+    f = _Function(name, {"table": _rows(op.table), "indices": _flat(op.indices), "out": _out(op.result)}, bounds)
     emit = f.emit
     width_value = emit.index(width, "width")
     rows = emit.size(f["table"], f.c0, "rows")
@@ -128,7 +128,7 @@ def _bag_arguments(op: emb.BagOp) -> dict[str, Attribute]:
         arguments["length"] = IndexType()
     if op.weights is not None:
         arguments["weights"] = _flat(op.weights)
-    return {**arguments, "out": _out(op.table, None if op.columns is None else op.columns.value.data)}
+    return {**arguments, "out": _out(op.result)}
 
 
 def _lower_bag(name: str, op: emb.BagOp, bounds: str) -> func.FuncOp:
