@@ -97,7 +97,7 @@ void Clock::nest() {
 }
 
 void Clock::executed(const Instruction& bits, const Operation& operation, bool starts, std::uint64_t context,
-                     bool pops_scalar, bool kept, bool takes_b, bool adds_b, std::uint64_t elements, std::uint64_t bytes,
+                     bool pops_scalar, bool kept, bool takes_b, bool adds_b, std::uint64_t elements, const Popped& popped,
                      std::uint64_t count) {
   Executed one{};
   const auto lanes = static_cast<std::uint64_t>(config_.lanes);
@@ -124,12 +124,17 @@ void Clock::executed(const Instruction& bits, const Operation& operation, bool s
     one.work = scalars ? Work::SCALAR : bits.mode == Mode::REDUCE ? Work::REDUCE : Work::LANES;
     if (bits.op == VectorOp::DIVIDE_COUNT && count >= 512) one.passes = 2;
   }
-  one.data = static_cast<std::uint16_t>((elements * bytes + LANE_BYTES * lanes - 1) / (LANE_BYTES * lanes));
+  const std::uint64_t bytes = (elements * popped.bits + 7) / 8;
+  one.data = static_cast<std::uint16_t>((bytes + LANE_BYTES * lanes - 1) / (LANE_BYTES * lanes));
   one.scalar_source = bits.a_kind == OperandKind::SCALAR_REGISTER;
-  const auto lines = static_cast<std::uint16_t>((elements * bytes + bus_ - 1) / bus_);
-  if (bits.a_kind == OperandKind::QUEUE && !kept) one.lines[bits.a_number % KEEP] = lines;
+  one.waits_for_head = popped.is_head;
+  const auto lines = [&](std::uint64_t queue) {  // rows of queue 1 are of elements of 32 bits
+    const std::uint64_t size = queue ? elements * LANE_BYTES : bytes + popped.numbers * LANE_BYTES;
+    return static_cast<std::uint16_t>((size + bus_ - 1) / bus_);
+  };
+  if (bits.a_kind == OperandKind::QUEUE && !kept && !popped.is_head) one.lines[bits.a_number % KEEP] = lines(bits.a_number % KEEP);
   if (bits.a_kind == OperandKind::REGISTER || one.scalar_source) one.a = static_cast<std::uint8_t>(bits.a_number);
-  if (takes_b && bits.b_kind == OperandKind::QUEUE) one.lines[bits.b_number] = lines;
+  if (takes_b && bits.b_kind == OperandKind::QUEUE) one.lines[bits.b_number] = lines(bits.b_number);
   if (takes_b && bits.b_kind == OperandKind::REGISTER) one.b = static_cast<std::uint8_t>(bits.b_number);
   if (one.work == Work::LANES || one.work == Work::SCALAR) {
     if (!adds_b && operation.uses_c) one.c = static_cast<std::uint8_t>(bits.c);

@@ -6,6 +6,7 @@
 
 #include "front_time.h"
 #include "lanes_time.h"
+#include "narrow_rows.h"
 
 namespace daedal {
 
@@ -65,7 +66,7 @@ class Clock {
     if (front_->trace.size() > MOST) work(LEAST);
   }
   void executed(const Instruction& bits, const Operation& operation, bool starts, std::uint64_t context,
-                bool pops_scalar, bool kept, bool takes_b, bool adds_b, std::uint64_t elements, std::uint64_t bytes,
+                bool pops_scalar, bool kept, bool takes_b, bool adds_b, std::uint64_t elements, const Popped& popped,
                 std::uint64_t count);
   void stored(std::uint64_t address, std::uint64_t size, bool stream) {
     lanes_->stores.push({address, static_cast<std::uint32_t>(size), stream});

@@ -98,12 +98,20 @@ bool LanesTime::begin(const Executed& one) {
 // Takes the lines of its rows, as they come.
 bool LanesTime::pop(const Executed& one) {
   Time at = std::max(start_, lane_);
+  if (one.waits_for_head) {
+    QueueTimes& rows = queues_.rows[0];
+    if (rows.taken == rows.put || rows.in[rows.taken] == UNKNOWN) return false;
+    const Time there = rows.in[rows.taken] + LINE_TO_LANES;
+    if (there > at) {
+      queues_.stalls[VECTOR_EMPTY] += there - at;
+      start_ = at = there;
+    }
+  }
   if (!one.lines[0] && !one.lines[1]) {
     if (one.work != Work::NONE) lane_ = at + static_cast<Time>(one.passes) * one.beats;
     return true;
   }
   const std::uint64_t most = std::max(one.lines[0], one.lines[1]);
-  const Time each = std::max<Time>(1, (one.beats + static_cast<Time>(most) - 1) / static_cast<Time>(most));
   for (std::uint64_t n = popped_[one.lines[0] ? 0 : 1]; n < most; ++n) {
     Time there = 0;
     for (unsigned queue = 0; queue < 2; ++queue) {
@@ -126,7 +134,7 @@ bool LanesTime::pop(const Executed& one) {
         queues_.rows[queue].take(at);
         popped_[queue] = n + 1;
       }
-    at += each;
+    at += std::max<Time>(1, static_cast<Time>((n + 1) * one.beats / most - n * one.beats / most));
   }
   lane_ = at;
   return true;

@@ -98,6 +98,7 @@ struct Executed {
   std::uint16_t beats;
   std::uint16_t data;      // beats that it stores
   std::uint16_t lines[2];  // popped of each vector queue
+  bool waits_for_head;     // the first line of the row in front of queue 0 must be there
 };
 
 // A row that was stored.

@@ -194,8 +194,9 @@ bool ExecuteUnit::step() {
 void ExecuteUnit::tell(const Code& code, const Instruction& bits, std::uint64_t elements) {
   const Operation& operation = OPERATIONS[bits.op];
   const bool takes_b = operation.uses_b || code.adds_b;
-  core_.clock.executed(bits, operation, starts_, context_, code.scalar, code.kept, takes_b, code.adds_b, elements,
-                       kind_ == LengthField::ELEMENTS ? LANE_BYTES : LANE_BYTES / 2, count_);
+  const Popped popped{code.head, std::exchange(numbers_, 0), element_bits(kind_)};
+  core_.clock.executed(bits, operation, starts_, context_, code.scalar, code.kept, takes_b, code.adds_b, elements, popped,
+                       count_);
   starts_ = false;
 }
 
@@ -280,7 +281,7 @@ bool ExecuteUnit::operand(const Operand& operand, std::uint64_t elements, float 
 bool ExecuteUnit::pop_row(const Operand& operand, std::uint64_t elements, const float** data) {
   const Row row = core_.rows[operand.number].front();
   core_.rows[operand.number].pop();
-  const std::uint64_t taken = std::exchange(heads_[operand.number], 0);
+  const std::uint64_t taken = numbers_ = std::exchange(heads_[operand.number], 0);
   const std::uint64_t kind = is_converted(operand.number) ? kind_ : std::uint64_t{LengthField::ELEMENTS};
   const bool fits = taken == 0 || (taken == HEAD_WORDS && is_unsigned(kind));
   if (!fits || row.size != whole(row_bytes(elements, kind)) + taken * LANE_BYTES)

@@ -79,6 +79,7 @@ class ExecuteUnit {
   std::vector<float> widened_[FetchQueue::limit];    // by queue
   std::vector<std::uint16_t> narrowed_;
   std::uint64_t heads_[FetchQueue::limit] = {};      // numbers taken off the row in front, by queue
+  std::uint64_t numbers_ = 0;                        // taken off the row that the last instruction popped
   std::vector<Code> code_;
   std::vector<Register> registers_;
   std::vector<Scalar> scalars_;

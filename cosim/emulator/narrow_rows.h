@@ -9,6 +9,13 @@
 
 namespace daedal {
 
+// What an instruction takes of the row in front of queue 0: a number of its head, or all that is left behind as many.
+struct Popped {
+  bool is_head;
+  std::uint64_t numbers;
+  std::uint64_t bits;  // of an element in memory
+};
+
 inline unsigned element_bits(std::uint64_t kind) {
   switch (kind) {
     case LengthField::ELEMENTS: return 32;

@@ -1,0 +1,166 @@
+"""The suite ``types``: what it measures on which machine, and runs on the emulator and the model of a small machine."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+from click.testing import CliRunner
+
+from bench.results import types_page
+from daedal.bench import registry
+from daedal.bench.host import Host
+from daedal.bench.suite import Machine, Order, Row, is_broken
+from daedal.bench.suites import element_types
+from daedal.bench.suites.element_types import GOALS, QUICK, measure, operations, with_types
+from daedal.bench.workloads.runner import first_difference
+from daedal.bench.workloads.typed import Typed
+from daedal.cli import cli
+from daedal.hw.config.core import Config
+from tests.fuzz.configs import TYPES
+
+EDGE = Config.preset("edge")
+
+
+def rows_of(config: Config, target: str = "emulator", **changes: Any) -> list[Row]:
+    order = replace(Order(((config, "ideal"),), quick=True, target=target, host=False), **changes)
+    return list(registry.run("types", order, lambda text: None))
+
+
+def test_presets_are_measured_with_converters() -> None:
+    found = with_types(Config.preset("ddr3"))
+    assert (found.name, found.binary16, found.bfloat16, found.quantised) == ("ddr3-types", 1, 1, 1)
+    assert with_types(found) is found and with_types(TYPES) is TYPES
+    own = replace(EDGE, name="own")
+    assert with_types(own) is own
+    wide = with_types(Config.preset("wide"))
+    assert wide.binary16 and wide.quantised == (wide.lanes <= element_types.MOST_QUANTISED_LANES)
+    assert not with_types(Config.preset("minimum")).quantised or Config.preset("minimum").scalars
+
+
+def test_bytes_of_rows() -> None:
+    """As PyTorch's tables have them, and lines as they lie on the device: with a head of two words."""
+    expected = {"fp32": 256, "bf16": 128, "fp16": 128, "int8": 72, "int4": 36, "int2": 20}
+    lines = {"fp32": 16, "bf16": 8, "fp16": 8, "int8": 5, "int4": 3, "int2": 2}
+    for kind, size in expected.items():
+        assert Typed(kind, "sum", 64).row_bytes == size
+        assert Typed(kind, "sum", 64).device_lines(16) == lines[kind]
+    weighted = Typed("int4", "weighted", 64, bags=4, pooling=5)
+    assert weighted.useful_bytes == 20 * (36 + 8 + 4) + 4 * (8 + 256)
+    assert Typed("bf16", "weighted", 64, bags=4, pooling=5).useful_bytes == 20 * (128 + 8 + 2) + 4 * (8 + 128)
+    assert Typed("int2", "gather", 16, bags=4, pooling=5).useful_bytes == 20 * (8 + 8 + 8)
+
+
+def test_what_is_measured() -> None:
+    found = list(operations())
+    assert len(found) == len(set(found)) == 3 * 4 * 4 + 3 * 4 * 3
+    assert {typed.mode for typed in found if typed.type == "int8"} == {"sum", "weighted", "gather"}
+    assert all((typed.type, typed.mode, typed.dim) != ("int2", "mean", 64) for typed in found)
+    assert all(goals.keys() <= set(element_types.MODES) for goals in GOALS.values())
+
+
+def test_every_operation_is_pytorchs() -> None:
+    rows = rows_of(EDGE)
+    assert len(rows) == len(list(operations()))
+    for row in rows:
+        assert row["bit_exact"] and not is_broken(row) and row["config"] == "edge-types", row
+        parts = 1 if row["mode"] == "gather" else -(-row["dim"] // EDGE.vl_max)
+        assert row["rows"] == parts * row["lookups"] and row["lookups"] == QUICK["bags"] * QUICK["pooling"]
+
+
+def test_types_that_a_machine_has_not_have_a_note() -> None:
+    config = replace(EDGE, name="halves", bfloat16=1)
+    rows = rows_of(config)
+    noted = {row["type"] for row in rows if row.get("note")}
+    assert noted == {"fp16", "int8", "int4", "int2"} and not any(is_broken(row) for row in rows)
+    assert all(row["note"] == "configuration halves has no converter" for row in rows if row.get("note"))
+    assert all(row["bit_exact"] for row in rows if row["mode"] == "gather")
+
+
+def test_goals_stand_beside_figures() -> None:
+    machine = Machine(with_types(Config.preset("ddr3")), "ideal", "model")
+    small = Typed("int8", "sum", 64, rows=200, bags=16)
+    row = measure(small, machine)
+    assert 30 < row["cycles_each"] <= 36 and row["useful_share"] > 0.1 and row["outcome"].startswith("at most 34: ")
+    assert "outcome" not in measure(replace(small, dim=32), machine)
+
+
+@pytest.mark.rtl
+@pytest.mark.slow
+def test_rtl() -> None:
+    """Limits, and lines of rows that are as narrow as their type."""
+    for typed in (Typed("bf16", "mean", 64), Typed("int4", "weighted", 32), Typed("int2", "gather", 64)):
+        row = measure(replace(typed, **QUICK), Machine(TYPES, "ideal"))
+        assert not row["verdict"] and 0 < row["limit_share"] <= 1
+        assert row["row_lines"] == 20 * typed.device_lines(16)
+
+
+def test_a_table_that_is_wider_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = element_types._verdict(Typed("int8", "sum", 64, bags=1, pooling=2), Machine(TYPES), "", 32)
+    assert found == "32 lines were read out of tables for rows of 10"
+    monkeypatch.setattr(element_types, "first_difference", lambda *_: "element [0] differs")
+    row = measure(Typed("fp32", "sum", 16, **QUICK), Machine(EDGE, target="emulator"))
+    assert row["verdict"] == "not PyTorch's: element [0] differs" and is_broken(row)
+
+
+def test_differences_of_narrow_tensors() -> None:
+    a = torch.tensor([1.0, 2.0]).bfloat16()
+    assert not first_difference(a, a.clone())
+    assert first_difference(a, torch.tensor([1.0, 2.015625]).bfloat16()).startswith("element [1] must be 0x1.02")
+    assert first_difference(torch.tensor([1, 2], dtype=torch.uint8), torch.tensor([1, 3], dtype=torch.uint8))
+
+
+def test_the_host_is_measured_once_for_each_operation(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[Typed] = []
+
+    def on_host(host: Host, typed: Typed) -> Row:
+        calls.append(typed)
+        return {"torch_share": 0.5, "fbgemm_share": None}
+
+    monkeypatch.setattr(element_types, "Host", SimpleNamespace)
+    monkeypatch.setattr(element_types, "_on_host", on_host)
+    monkeypatch.setattr(element_types, "operations", lambda: iter([Typed("fp32", "sum", 16)]))
+    rows = rows_of(EDGE, host=True, machines=((EDGE, "ideal"), (EDGE, "ideal:latency=20")))
+    assert len(rows) == 2 and len(calls) == 1 and all(row["torch_share"] == 0.5 for row in rows)
+
+
+def test_even_tables_have_the_bytes_of_others() -> None:
+    for typed in (Typed("fp16", "sum", 16, **QUICK), Typed("int4", "weighted", 16, **QUICK)):
+        made, even = typed.make(1), typed.make(1, is_even=True)
+        assert [t.shape for t in made.module.state_dict().values()] == [
+            t.shape for t in even.module.state_dict().values()
+        ]
+        assert even.module(*even.inputs).isfinite().all()
+
+
+def test_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[Order] = []
+
+    def run(suite: str, order: Order, say: Any) -> Any:
+        seen.append(order)
+        yield {"workload": "x", "memory": "ideal", "bit_exact": True, "verdict": "", "type": "fp32"}
+
+    monkeypatch.setattr(registry, "run", run)
+    runner = CliRunner()
+    assert runner.invoke(cli, ["bench", "types"]).exit_code == 0
+    assert runner.invoke(cli, ["bench", "types", "--memory", "ideal:latency=20", "--config", "edge"]).exit_code == 0
+    first, second = seen[0].machines, seen[1].machines
+    assert [(config.name, memory) for config, memory in first] == [
+        ("ddr3-types", memory) for memory in element_types.MEMORIES
+    ]
+    assert [(config.name, memory) for config, memory in second] == [("edge-types", "ideal:latency=20")]
+
+
+def test_the_page() -> None:
+    row = {
+        "type": "int8", "mode": "sum", "dim": 64, "memory": "ideal", "config": "ddr3-types", "cycles_each": 33.25,
+        "limit_share": 0.165, "useful_share": 0.15, "torch_share": 0.5, "fbgemm_share": 0.75,
+        "outcome": "at most 34: reached",
+    }  # fmt: skip
+    document = {"facts": {"revision": "abc", "processor": "P"}, "results": {"types": [row, {**row, "type": "bf16"}]}}
+    text = types_page.page(document)
+    assert (
+        "| int8 | sum | 33.25 / 0.17 / 0.15 | at most 34: reached |" in text and "| int8 | sum | 0.50 / 0.75 |" in text
+    )
+    assert "2 of 2 goals" in text
