@@ -25,10 +25,10 @@ MEMORIES = ("ideal", "litedram-ddr3-x16")
 WIDTHS = (16, 32, 64, 128)
 """Elements of a row."""
 
-QUICK = {"rows": 64, "bags": 4, "pooling": 5}
+QUICK: dict[str, Any] = {"rows": 64, "bags": 4, "pooling": 5}
 """What differs in quick runs."""
 
-HOST = {"rows": 1 << 19, "bags": 2048}
+HOST: dict[str, Any] = {"rows": 1 << 19, "bags": 2048}
 """The same on this computer: a call of few bags is all start, and rows of small tables come out of caches."""
 
 GOAL_DIM = 64
@@ -82,15 +82,16 @@ def run(order: Order, say: Say) -> Iterator[Row]:
 def measure(typed: Typed, machine: Machine) -> Row:
     """Run an operation once and compare it with PyTorch; ``verdict`` says of what a run failed.
 
-    A type that the configuration has no converter for is no failure: the row's ``note`` says so.
+    What the configuration cannot do is no failure: the row's ``note`` says why.
     """
     row: Row = {
         "workload": f"{typed.type} {typed.mode} {typed.dim}", **machine.facts(), "seed": machine.seed,
         "type": typed.type, "mode": typed.mode, "dim": typed.dim, "row_bytes": typed.row_bytes,
         "lookups": typed.lookups, "useful_bytes": typed.useful_bytes,
     }  # fmt: skip
-    if not _has(typed, machine.config):
-        return {**row, "note": f"configuration {machine.config.name} has no converter", "verdict": ""}
+    note = _why_not(typed, machine.config)
+    if note:
+        return {**row, "note": f"configuration {machine.config.name} has {note}", "verdict": ""}
     try:
         row |= _figures(typed, machine)
     except DaedalError as error:
@@ -98,11 +99,14 @@ def measure(typed: Typed, machine: Machine) -> Row:
     return row if machine.quick or typed.dim != GOAL_DIM else {**row, "outcome": _outcome(row, machine.config)}
 
 
-def _has(typed: Typed, config: Config) -> bool:
-    """Whether a machine has what this operation needs of it."""
+def _why_not(typed: Typed, config: Config) -> str:
+    """What a machine has instead of what this operation needs of it; empty if it has that."""
     if typed.mode == "gather" or typed.type == "fp32":
-        return True
-    return bool({"bf16": config.bfloat16, "fp16": config.binary16}.get(typed.type, config.quantised))
+        return ""
+    if not {"bf16": config.bfloat16, "fp16": config.binary16}.get(typed.type, config.quantised):
+        return "no converter"
+    is_long = typed.type in INTEGERS and typed.dim > config.vl_max
+    return f"registers of {config.vl_max} elements, shorter than a row" if is_long else ""
 
 
 def _figures(typed: Typed, machine: Machine) -> Row:
