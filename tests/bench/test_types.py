@@ -34,8 +34,8 @@ def test_presets_are_measured_with_converters() -> None:
     assert with_types(found) is found and with_types(TYPES) is TYPES
     own = replace(EDGE, name="own")
     assert with_types(own) is own
-    wide = with_types(Config.preset("wide"))
-    assert wide.binary16 and wide.quantised == (wide.lanes <= element_types.MOST_QUANTISED_LANES)
+    assert with_types(Config.preset("wide")).quantised
+    assert with_types(Config.preset("narrow16")) == Config.preset("narrow16")
     assert not with_types(Config.preset("minimum")).quantised or Config.preset("minimum").scalars
 
 

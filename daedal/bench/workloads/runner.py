@@ -99,5 +99,5 @@ def _first_element(output: Any, expected: Any) -> str:
     if not len(wrong):
         return ""
     where = tuple(wrong[0].tolist())
-    found, wanted = float(output[where].item()), float(expected[where].item())
-    return f"element {list(where)} must be {wanted.hex()} ({wanted:g}), not {found.hex()} ({found:g})"
+    given, wanted = float(output[where].item()), float(expected[where].item())
+    return f"element {list(where)} must be {wanted.hex()} ({wanted:g}), not {given.hex()} ({given:g})"
