@@ -25,7 +25,9 @@ ONE_LANE = replace(SMALL, name="small-integers", vector_registers=5, lengths=4, 
 B, D, N, P = daedal.dims("B D N P")
 
 
-@pytest.fixture(scope="module", params=[EDGE, TYPES, ONE_LANE], ids=lambda config: config.name)
+@pytest.fixture(
+    scope="module", params=[EDGE, TYPES, ONE_LANE, Config.preset("narrow16")], ids=lambda config: config.name
+)
 def integers(request: pytest.FixtureRequest) -> Iterator[daedal.Device]:
     with daedal.Device.open("emulator", config=request.param) as opened:
         yield opened
