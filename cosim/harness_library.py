@@ -12,6 +12,7 @@ from daedal.base.process_resource import Owned
 from daedal.cosim.builder.latched_inputs import latch_inputs
 from daedal.cosim.builder.library import FLOAT_MODE, load_library, read_sources
 from daedal.cosim.builder.rtl_library import build_verilated
+from daedal.cosim.harness_ports import Ports
 from daedal.cosim.litedram.model import INTERFACE
 from daedal.cosim.litedram.text import Description
 from daedal.cosim.memory_spec import MemorySpec
@@ -21,9 +22,10 @@ from daedal.hw.isa.launch import Counter
 from daedal.hw.isa.tools.c_header import generate
 
 _SOURCES = (
-    "api.cpp", "bus_rules.h", "counts.h", "errors.h", "lite.h", "memory/dram_memory.cpp", "memory/dram_memory.h",
-    "memory/ideal_memory.cpp", "memory/ideal_memory.h", "memory/memory.h", "memory/random.h", "memory/ring.h",
-    "memory/storage.h", "pins.h", "recorder.h", "sampler.h", "simulation.cpp", "simulation.h",
+    "api.cpp", "bus_rules.h", "counts.h", "errors.h", "joined_bus.h", "lite.h", "memory/dram_memory.cpp",
+    "memory/dram_memory.h", "memory/ideal_memory.cpp", "memory/ideal_memory.h", "memory/memory.h", "memory/random.h",
+    "memory/ring.h",
+    "memory/storage.h", "pins.h", "recorder.h", "sampler.h", "side.h", "simulation.cpp", "simulation.h",
 )  # fmt: skip
 
 COUNTED = (Counter.CYCLES, Counter.LINES_READ, Counter.LINES_WRITTEN, Counter.BYTES_WRITTEN)
@@ -35,17 +37,17 @@ _FUNCTIONS = {
     "daedal_create": (_SELF, (_U64, _U64, ctypes.c_double, ctypes.c_double, _U64, _U64, _U32, ctypes.c_int)),
     "daedal_create_with_dram": (_SELF, (_U64, ctypes.c_void_p, _U32, ctypes.c_double, _U32)),
     "daedal_destroy": (None, (_SELF,)),
-    "daedal_write": (None, (_SELF, _U64, ctypes.c_void_p, _U64)),
-    "daedal_dram_counts": (ctypes.c_int, (_SELF, ctypes.POINTER(_U64))),
+    "daedal_write": (None, (_SELF, _U32, _U64, ctypes.c_void_p, _U64)),
+    "daedal_dram_counts": (ctypes.c_int, (_SELF, _U32, ctypes.POINTER(_U64))),
     "daedal_read_register": (_U32, (_SELF, _U32)),
     "daedal_write_register": (None, (_SELF, _U32, _U32)),
-    "daedal_memory": (_SELF, (_SELF,)),
-    "daedal_run": (ctypes.c_int, (_SELF, _U64, ctypes.c_double)),
+    "daedal_memory": (_SELF, (_SELF, _U32)),
+    "daedal_run": (ctypes.c_int, (_SELF, _U64, ctypes.c_double, _U64)),
     "daedal_cycle": (_U64, (_SELF,)),
-    "daedal_counts": (ctypes.c_int, (_SELF, _U64, ctypes.POINTER(_U64))),
-    "daedal_traffic": (None, (_SELF, ctypes.POINTER(_U64))),
-    "daedal_record": (None, (_SELF, ctypes.c_int)),
-    "daedal_recorded": (_U64, (_SELF, ctypes.POINTER(_SELF))),
+    "daedal_counts": (ctypes.c_int, (_SELF, _U32, _U64, ctypes.POINTER(_U64))),
+    "daedal_traffic": (None, (_SELF, _U32, ctypes.POINTER(_U64))),
+    "daedal_record": (None, (_SELF, _U32, ctypes.c_int)),
+    "daedal_recorded": (_U64, (_SELF, _U32, ctypes.POINTER(_SELF))),
     "daedal_trace": (ctypes.c_int, (_SELF, _TEXT)),
     "daedal_stop_trace": (None, (_SELF,)),
     "daedal_error": (_TEXT, (_SELF,)),
@@ -91,26 +93,23 @@ class BusError(DaedalError):
     """
 
 
-def ports_header(config: Config) -> str:
-    """The C++ header that tells the harness the number and width of the memory ports."""
-    ports = " ".join(f"X({port})" for port in range(config.ports))
-    return f"#pragma once\n#define DAEDAL_READ_PORTS(X) {ports}\nconstexpr unsigned BUS_BYTES = {config.bus_bytes};\n"
-
-
-def build_harness(verilog: str, config: Config, *, top: str, trace: bool = False, named: bool = False) -> Path:
-    """The shared library of this Verilog, whose ports are those of the core, with the harness around it.
+def build_harness(verilog: str, ports: Ports | Config, *, top: str, trace: bool = False, named: bool = False) -> Path:
+    """The shared library of this Verilog with the harness around it; ``ports`` are those of a core, or what is given.
 
     See :func:`build_verilated` for ``trace`` and ``named``.
     """
+    ports = ports if isinstance(ports, Ports) else Ports(ports)
     folder = Path(__file__).parent
     files = read_sources(folder / "harness", *_SOURCES) | read_sources(folder, FLOAT_MODE)
-    files |= {**INTERFACE, "ports.h": ports_header(config), "encodings.h": generate()}
+    files |= {**INTERFACE, **ports.headers(), "encodings.h": generate()}
     text = latch_inputs(verilog, top)
-    return build_verilated(f"{top}-{config.name}", text, files, top=top, trace=trace, named=named)
+    return build_verilated(f"{top}-{ports.config.name}", text, files, top=top, trace=trace, named=named)
 
 
 class Harness(Handle):
     """A running model: registers, memory and clock. Several threads may use it; they take turns.
+
+    Methods on memory and what was counted take the number of a tile, for a model that has several.
 
     Parameters
     ----------
@@ -136,8 +135,12 @@ class Harness(Handle):
         self._self: int | None = self._create(memory_bytes, spec, dram)
         if not self._self:
             raise MemoryError(f"no room for a device memory of {memory_bytes} bytes")
-        array = ctypes.c_uint8 * memory_bytes
-        self._memory = memoryview(array.from_address(self._library.daedal_memory(self._self))).cast("B")
+        self._bytes = memory_bytes
+        self._memories = {0: self._map(0)}
+
+    def _map(self, tile: int) -> memoryview:
+        array = ctypes.c_uint8 * self._bytes
+        return memoryview(array.from_address(self._library.daedal_memory(self._self, tile))).cast("B")
 
     def _create(self, memory_bytes: int, spec: MemorySpec, dram: tuple[Path, Description] | None) -> int | None:
         seed = 1 if spec.seed is None else spec.seed
@@ -158,24 +161,27 @@ class Harness(Handle):
         checks what it gives.
         """
         self._owned.check()
-        return self._memory
+        return self._memories[0]
 
-    def read(self, address: int, size: int) -> bytes:
+    def read(self, address: int, size: int, tile: int = 0) -> bytes:
         """Bytes of the device's memory, in which they must lie."""
         with self._owned.lock:
-            return bytes(self.memory[address : address + size])
+            self._owned.check()
+            if tile not in self._memories:
+                self._memories[tile] = self._map(tile)
+            return bytes(self._memories[tile][address : address + size])
 
-    def write(self, address: int, data: bytes | memoryview) -> None:
+    def write(self, address: int, data: bytes | memoryview, tile: int = 0) -> None:
         """Put bytes into the device's memory, in which they must lie."""
         raw = np.frombuffer(data, np.uint8)
         with self._owned.lock:
-            self._library.daedal_write(self._handle(), address, raw.ctypes.data, raw.nbytes)
+            self._library.daedal_write(self._handle(), tile, address, raw.ctypes.data, raw.nbytes)
 
-    def dram_counts(self) -> DramCounts | None:
+    def dram_counts(self, tile: int = 0) -> DramCounts | None:
         """What the DRAM did so far; None without one."""
         values = (_U64 * len(DramCounts._fields))()
         with self._owned.lock:
-            if not self._library.daedal_dram_counts(self._handle(), values):
+            if not self._library.daedal_dram_counts(self._handle(), tile, values):
                 return None
         return DramCounts(*values)
 
@@ -184,7 +190,8 @@ class Harness(Handle):
         self._owned.close(self._give_back)
 
     def _give_back(self) -> None:
-        it, self._self, self._memory = self._self, None, memoryview(b"")
+        it, self._self = self._self, None
+        self._memories.clear()
         self._library.daedal_destroy(it)
 
     def __del__(self) -> None:
@@ -204,10 +211,13 @@ class Harness(Handle):
             self._library.daedal_write_register(self._handle(), address, value)
             self._check()
 
-    def run(self, cycles: int, seconds: float) -> bool:
-        """Clock until the interrupt is raised (True), or so many cycles or seconds are over (False)."""
+    def run(self, cycles: int, seconds: float, least: int = 0) -> bool:
+        """Clock until the interrupt is raised (True), or so many cycles or seconds are over (False).
+
+        The interrupt is not looked at before ``least`` cycles are over.
+        """
         with self._owned.lock:
-            raised = bool(self._library.daedal_run(self._handle(), cycles, seconds))
+            raised = bool(self._library.daedal_run(self._handle(), cycles, seconds, least))
             self._check()
         return raised
 
@@ -218,13 +228,13 @@ class Harness(Handle):
             value: int = self._library.daedal_cycle(self._handle())
         return value
 
-    def counts(self, record: int) -> dict[str, int] | None:
+    def counts(self, record: int, tile: int = 0) -> dict[str, int] | None:
         """What the launch that ended last with its completion record at this address did, as seen from the buses, by
         the name of its Counter; None if there is none.
         """
         values = (_U64 * len(COUNTED))()
         with self._owned.lock:
-            if not self._library.daedal_counts(self._handle(), record, values):
+            if not self._library.daedal_counts(self._handle(), tile, record, values):
                 return None
         return {counter.name: value for counter, value in zip(COUNTED, values, strict=True)}
 
@@ -232,19 +242,19 @@ class Harness(Handle):
         """What moved since the last call."""
         values = (_U64 * len(Traffic._fields))()
         with self._owned.lock:
-            self._library.daedal_traffic(self._handle(), values)
+            self._library.daedal_traffic(self._handle(), 0, values)
         return Traffic(*values)
 
     def record(self, on: bool) -> None:
         """Begin anew to keep the bursts that the core asks for, or stop."""
         with self._owned.lock:
-            self._library.daedal_record(self._handle(), on)
+            self._library.daedal_record(self._handle(), 0, on)
 
     def recorded(self) -> NDArray[np.void]:
         """The bursts since then, as ``BURST``, in the order in which their addresses were taken."""
         first = _SELF()
         with self._owned.lock:
-            count = self._library.daedal_recorded(self._handle(), ctypes.byref(first))
+            count = self._library.daedal_recorded(self._handle(), 0, ctypes.byref(first))
             raw = ctypes.string_at(first.value, count * BURST.itemsize) if count and first.value else b""
         return np.frombuffer(raw, BURST)
 

@@ -73,21 +73,38 @@ def _no_collection() -> Iterator[None]:
             gc.enable()
 
 
-def documented_verilog(config: Config) -> str:
-    """The Verilog text for other designs: as :func:`core_verilog`, with a comment on configuration and ports."""
-    from daedal.hw.core_ports import ports_comment
+def system_verilog(config: Config, tiles: int | None, axi: str) -> tuple[str, str]:
+    """Several tiles, or one with its memory ports joined: the name of the top module, and the text of all.
 
+    See :func:`daedal.hw.system.modules_of`. ``TOP`` alone for a tile with ports of its own. ValueError for what there
+    is not.
+    """
+    from amaranth.back import verilog
+
+    from daedal.hw.system import modules_of
+
+    top, texts = TOP, []
+    for top, module in modules_of(config, tiles, axi).items():
+        texts.append(verilog.convert(module, name=top, emit_src=coverage.is_wanted()))
+    return top, "\n".join([core_verilog(config), *texts])
+
+
+def documented_verilog(config: Config, tiles: int | None = None, axi: str = "ports") -> str:
+    """The Verilog text for other designs: as :func:`system_verilog`, with a comment on configuration and ports."""
+    from daedal.hw.core_ports import ports_comment, top_ports
+
+    top, text = system_verilog(config, tiles, axi)
     fields = ", ".join(f"{name} {value}" for name, value in asdict(config).items() if name != "name")
     head = [
         f"Daedal {__version__}, configuration {config.name}, hash {config.hash:#010x}",
         "",
         *wrap(fields, 110),
         "",
-        f"Top module: {TOP}. Written by `daedal verilog`; not to be edited.",
+        f"Top module: {top}. Written by `daedal verilog`; not to be edited.",
         "",
     ]
     comment = "".join(f"// {line}".rstrip() + "\n" for line in head)
-    return comment + ports_comment(config) + "\n" + _LINT + core_verilog(config)
+    return comment + ports_comment(top_ports(config, tiles, axi)) + "\n" + _LINT + text
 
 
 def _sources() -> list[Path]:

@@ -48,26 +48,29 @@ void daedal_write_register(Simulation *simulation, std::uint32_t address, std::u
   simulation->write_register(address, value);
 }
 
-// The bytes of the device's memory, which the host may read whenever the clock stands still.
-std::uint8_t *daedal_memory(Simulation *simulation) { return simulation->storage().bytes(); }
-
-// Puts bytes into the device's memory; they must lie within it.
-void daedal_write(Simulation *simulation, std::uint64_t address, const std::uint8_t *data, std::uint64_t size) {
-  std::memcpy(simulation->storage().bytes() + address, data, size);
-  simulation->memory().host_wrote(address, size);
+// The bytes of a tile's memory, which the host may read whenever the clock stands still.
+std::uint8_t *daedal_memory(Simulation *simulation, std::uint32_t tile) {
+  return simulation->side(tile).storage.bytes();
 }
 
-int daedal_run(Simulation *simulation, std::uint64_t cycles, double seconds) {
+// Puts bytes into a tile's memory; they must lie within it.
+void daedal_write(Simulation *simulation, std::uint32_t tile, std::uint64_t address, const std::uint8_t *data,
+                  std::uint64_t size) {
+  std::memcpy(simulation->side(tile).storage.bytes() + address, data, size);
+  simulation->side(tile).memory().host_wrote(address, size);
+}
+
+int daedal_run(Simulation *simulation, std::uint64_t cycles, double seconds, std::uint64_t least) {
   const DefaultFloatMode mode;
-  return simulation->run(cycles, seconds);
+  return simulation->run(cycles, seconds, least);
 }
 
 std::uint64_t daedal_cycle(Simulation *simulation) { return simulation->cycle(); }
 
 // Fills cycles (0: cannot be told), lines read (likewise), lines written and bytes written of the launch that ended last
 // with its record at this address; 0 if there is none.
-int daedal_counts(Simulation *simulation, std::uint64_t record, std::uint64_t *values) {
-  const LaunchCounts *launch = simulation->counts().of(record);
+int daedal_counts(Simulation *simulation, std::uint32_t tile, std::uint64_t record, std::uint64_t *values) {
+  const LaunchCounts *launch = simulation->side(tile).counts.of(record);
   if (!launch) return 0;
   values[0] = launch->timed ? launch->last_write - launch->start : 0;
   values[1] = launch->alone ? launch->lines_read : 0;
@@ -78,8 +81,8 @@ int daedal_counts(Simulation *simulation, std::uint64_t record, std::uint64_t *v
 
 // Fills lines read, lines written, cycles in which no line moved although a launch was at work, and the most of these
 // in a row, all since the last call.
-void daedal_traffic(Simulation *simulation, std::uint64_t *values) {
-  const auto traffic = simulation->counts().traffic();
+void daedal_traffic(Simulation *simulation, std::uint32_t tile, std::uint64_t *values) {
+  const auto traffic = simulation->side(tile).counts.traffic();
   values[0] = traffic.lines_read;
   values[1] = traffic.lines_written;
   values[2] = traffic.idle;
@@ -87,17 +90,20 @@ void daedal_traffic(Simulation *simulation, std::uint64_t *values) {
 }
 
 // Begins (or ends) to keep the bursts that the core asks for.
-void daedal_record(Simulation *simulation, int on) { simulation->recorder().set(on != 0); }
+void daedal_record(Simulation *simulation, std::uint32_t tile, int on) {
+  simulation->side(tile).recorder.set(on != 0);
+}
 
 // Their number, and where they are until the clock goes on.
-std::uint64_t daedal_recorded(Simulation *simulation, const daedal::RecordedBurst **bursts) {
-  *bursts = simulation->recorder().bursts().data();
-  return simulation->recorder().bursts().size();
+std::uint64_t daedal_recorded(Simulation *simulation, std::uint32_t tile, const daedal::RecordedBurst **bursts) {
+  const auto &recorded = simulation->side(tile).recorder.bursts();
+  *bursts = recorded.data();
+  return recorded.size();
 }
 
 // Fills words that the DRAM read and wrote, words compared with what was stored, and refreshes; 0 without a DRAM.
-int daedal_dram_counts(Simulation *simulation, std::uint64_t *values) {
-  return simulation->memory().dram_counts(values);
+int daedal_dram_counts(Simulation *simulation, std::uint32_t tile, std::uint64_t *values) {
+  return simulation->side(tile).memory().dram_counts(values);
 }
 
 int daedal_trace(Simulation *simulation, const char *path) { return simulation->trace(path); }

@@ -10,23 +10,26 @@ constexpr unsigned CLOCK_CHECK = 256;        // cycles between looks at the wall
 
 }  // namespace
 
-Simulation::Simulation(std::uint64_t memory_bytes, const IdealOptions &options) : Simulation(memory_bytes) {
-  memory_ = std::make_unique<IdealMemory>(pins_, storage_, counts_, errors_, options);
+Simulation::Simulation(std::uint64_t memory_bytes, const IdealOptions &options)
+    : model_(std::make_unique<Vmodel>(&context_, "")), coverage_(context_) {
+  begin(memory_bytes, options);
 }
 
-Simulation::Simulation(std::uint64_t memory_bytes, const DramOptions &options) : Simulation(memory_bytes) {
-  memory_ = std::make_unique<DramMemory>(pins_, storage_, counts_, errors_, options);
-  memory_->drive(cycle_);
+Simulation::Simulation(std::uint64_t memory_bytes, const DramOptions &options)
+    : model_(std::make_unique<Vmodel>(&context_, "")), coverage_(context_) {
+  begin(memory_bytes, options);
+  for (auto &side : sides_) side->drive(cycle_);
 }
 
-Simulation::Simulation(std::uint64_t memory_bytes)
-    : model_(std::make_unique<Vmodel>(&context_, "")),
-      coverage_(context_),
-      pins_(bind_pins(*model_)),
-      storage_(memory_bytes),
-      counts_(storage_),
-      host_(pins_, counts_),
-      recorder_(pins_) {
+template <class Options>
+void Simulation::begin(std::uint64_t memory_bytes, const Options &options) {
+  std::vector<Counts *> counts;
+  for (unsigned tile = 0; tile < TILES; ++tile) {
+    sides_.push_back(std::make_unique<Side>(*model_, tile, memory_bytes, errors_, options));
+    counts.push_back(&sides_.back()->counts);
+  }
+  host_ = std::make_unique<LiteMaster>(bind_lite(*model_), counts);
+  interrupt_ = bind_interrupt(*model_);
 #if VM_TRACE
   context_.traceEverOn(true);
 #endif
@@ -67,34 +70,35 @@ void Simulation::rise(bool take_inputs) {
 }
 
 void Simulation::clock() {
-  bool early = memory_->drives_before_edge();  // then this cycle's inputs are set already
-  if (!early) memory_->drive(cycle_);
+  bool early = sides_[0]->memory().drives_before_edge();  // then this cycle's inputs are set already
+  if (!early)
+    for (auto &side : sides_) side->drive(cycle_);
   fall(!taken_);
   dump(0);
-  memory_->sample(cycle_);
-  host_.sample(cycle_);
-  recorder_.sample(cycle_);
-  host_.release();
-  if (early) memory_->drive(cycle_ + 1);
+  for (auto &side : sides_) side->sample(cycle_);
+  host_->sample(cycle_);
+  host_->release();
+  if (early)
+    for (auto &side : sides_) side->drive(cycle_ + 1);
   rise(early);
   taken_ = early;
   dump(1);
-  counts_.cycle();
+  for (auto &side : sides_) side->counts.cycle();
   ++cycle_;
 }
 
-bool Simulation::run(std::uint64_t cycles, double seconds) {
+bool Simulation::run(std::uint64_t cycles, double seconds, std::uint64_t least) {
   auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
-  for (std::uint64_t done = 0; done < cycles && !*pins_.interrupt; ++done) {
+  for (std::uint64_t done = 0; done < cycles && (done < least || !*interrupt_); ++done) {
     if (errors_.any()) return false;
     if (done % CLOCK_CHECK == CLOCK_CHECK - 1 && std::chrono::steady_clock::now() >= end) return false;
     clock();
   }
-  return *pins_.interrupt;
+  return *interrupt_;
 }
 
 void Simulation::finish_transaction() {
-  for (unsigned i = 0; host_.busy(); ++i) {
+  for (unsigned i = 0; host_->busy(); ++i) {
     if (i == REGISTER_CYCLES) {
       errors_.report(cycle_, "a register access did not end within %u cycles", REGISTER_CYCLES);
       return;
@@ -104,14 +108,14 @@ void Simulation::finish_transaction() {
 }
 
 std::uint32_t Simulation::read_register(std::uint32_t address) {
-  host_.start_read(address);
+  host_->start_read(address);
   taken_ = false;
   finish_transaction();
-  return host_.value();
+  return host_->value();
 }
 
 void Simulation::write_register(std::uint32_t address, std::uint32_t value) {
-  host_.start_write(address, value);
+  host_->start_write(address, value);
   taken_ = false;
   finish_transaction();
 }

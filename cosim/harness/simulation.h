@@ -1,22 +1,17 @@
-// The model, its memory and its host port, moved on clock by clock.
+// The model, the memory of each of its tiles and its host port, moved on clock by clock.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "Vmodel.h"
-#include "counts.h"
 #include "coverage.h"
-#include "memory/dram_memory.h"
 #include "errors.h"
-#include "memory/ideal_memory.h"
 #include "lite.h"
-#include "memory/memory.h"
-#include "pins.h"
-#include "recorder.h"
-#include "memory/storage.h"
+#include "side.h"
 #include "verilated.h"
 #if VM_TRACE
 #include "verilated_vcd_c.h"
@@ -33,22 +28,21 @@ class Simulation {
   std::uint32_t read_register(std::uint32_t address);
   void write_register(std::uint32_t address, std::uint32_t value);
 
-  // Clocks until the interrupt is raised (true), or `cycles` or `seconds` are over, or something went wrong.
-  bool run(std::uint64_t cycles, double seconds);
+  // Clocks until the interrupt is raised (true), or `cycles` or `seconds` are over, or something went wrong; the
+  // interrupt is not looked at before `least` cycles are over.
+  bool run(std::uint64_t cycles, double seconds, std::uint64_t least);
 
   // Writes waveforms to a file from here on; false if this model cannot.
   bool trace(const char *path);
   void stop_trace();
 
-  Storage &storage() { return storage_; }
-  Memory &memory() { return *memory_; }
-  Counts &counts() { return counts_; }
-  Recorder &recorder() { return recorder_; }
+  Side &side(unsigned tile) { return *sides_[tile]; }
   const Errors &errors() const { return errors_; }
   std::uint64_t cycle() const { return cycle_; }
 
  private:
-  explicit Simulation(std::uint64_t memory_bytes);
+  template <class Options>
+  void begin(std::uint64_t memory_bytes, const Options &options);
   void clock();
   void lower_pins_clock();
   void fall(bool take_inputs);
@@ -59,13 +53,10 @@ class Simulation {
   VerilatedContext context_;
   std::unique_ptr<Vmodel> model_;
   Coverage coverage_;
-  Pins pins_;
-  Storage storage_;
   Errors errors_;
-  Counts counts_;
-  std::unique_ptr<Memory> memory_;
-  LiteMaster host_;
-  Recorder recorder_;
+  std::vector<std::unique_ptr<Side>> sides_;  // by the tile's number
+  std::unique_ptr<LiteMaster> host_;
+  CData *interrupt_ = nullptr;
   std::uint64_t cycle_ = 0;
   bool taken_ = false;  // the core has all inputs of this cycle
 #if VM_TRACE

@@ -449,6 +449,7 @@ PRESETS = {
         vector_beats=1024, reorder_beats=1024, port_requests=128, row_groups=64,
     ),
     "narrow16": replace(_DDR3, name="narrow16", lanes=16, binary16=1, bfloat16=1, quantised=1),
+    "hbm": replace(_DDR3, name="hbm", bus_bytes=32, lanes=8, banks=16, page_bytes=1024),
     "minimum": Config(
         name="minimum", bus_bytes=8, lanes=1, ports=1, levels=2, address_bits=32, registers=4, sequential_loads=(1, 1),
         random_loads=(1, 1), alus=(2, 1), shifters=(False, False), serial=(True, True), arguments=16, steps=2,
@@ -458,8 +459,8 @@ PRESETS = {
     ),
 }  # fmt: skip
 """The named configurations: ``ddr3`` (16-byte bus, 8 ports, 512-beat budget), ``edge`` (2 ports, small queues),
-``wide`` (64-byte bus, 16 lanes), ``narrow16`` (``ddr3`` with 16 lanes, and rows of narrow elements) and ``minimum``
-(1 port, 1 lane on an 8-byte bus, 2 levels, the shortest queues there
-can be, and of everything else just what embedding bags and gathers need;
-addresses of 32 bits).
+``wide`` (64-byte bus, 16 lanes), ``narrow16`` (``ddr3`` with 16 lanes, and rows of narrow elements), ``hbm`` (``ddr3``
+with a 32-byte bus and 8 lanes, for a pseudo-channel of HBM) and ``minimum`` (1 port, 1 lane on an 8-byte bus, 2 levels,
+the shortest queues there can be, and of everything else just what embedding bags and gathers need; addresses of 32
+bits).
 """

@@ -12,6 +12,15 @@ REVISION = 2
 
 REGISTER_ADDRESS_BITS = 8
 
+SYSTEM_IDENTITY = 0x53454144
+"""Value of IDENTITY in the page of a system: ``DAES`` in ASCII, little endian."""
+
+PAGE_BYTES = 4096
+"""Bytes of a page of a system's registers: page 0 is the system's own, page n + 1 has the registers of tile n."""
+
+MOST_SYSTEM_TILES = 64
+"""Tiles of the largest system with one register window: as many as two words have bits."""
+
 
 class Register(enum.Enum, shape=REGISTER_ADDRESS_BITS):
     """Byte addresses of the registers; ``ACCESS`` says which can be read and written."""
@@ -60,6 +69,23 @@ ACCESS: Mapping[Register, str] = {
 """What the host can do with each register. Reading one that cannot be read gives 0, writing one that cannot be written
 does nothing.
 """
+
+
+class SystemRegister(enum.Enum, shape=REGISTER_ADDRESS_BITS):
+    """Byte addresses in page 0 of a system, whose registers can be read only."""
+
+    IDENTITY = 0x00
+    """Constant ``SYSTEM_IDENTITY``: that this is such a system."""
+    REVISION = 0x04
+    """Constant ``REVISION``, that of each tile."""
+    CONFIG_HASH = 0x08
+    """``Config.hash`` of each tile."""
+    TILES = 0x0C
+    """How many tiles there are."""
+    INTERRUPTS_LOW = 0x10
+    """Bit n: tile n raises its interrupt. The system's is raised while any tile's is: clear it in the tile's page."""
+    INTERRUPTS_HIGH = 0x14
+    """The same of tile n + 32."""
 
 
 class Control(data.Struct):

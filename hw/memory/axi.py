@@ -1,6 +1,6 @@
 """Signatures of the memory and control ports, with AXI's own names so that Verilog has ``read0__arvalid``.
 
-One transaction order per port: the only identifier is 0. Bursts are INCR, of whole lines.
+One transaction order per port: the only identifier is 0, but where ports are joined. Bursts are INCR, of whole lines.
 """
 
 from collections.abc import Mapping
@@ -12,6 +12,9 @@ from amaranth.utils import exact_log2
 
 from daedal.hw.config.core import MAX_BURST, Config
 from daedal.hw.isa.registers import REGISTER_ADDRESS_BITS
+
+MASTERS = ("ports", "single", "single-axi3")
+"""How a tile reaches memory: by the core's ports, or by one AXI4 or AXI3 master."""
 
 BOUNDARY = 4096
 """Bytes that no burst crosses."""
@@ -95,13 +98,36 @@ class WriteMaster(Described):
         )
 
 
+class JoinedMaster(Described):
+    """An AXI4 master that reads with as many identifiers as a core has ports, and writes with identifier 0.
+
+    Answers of different identifiers may come in any order, and their beats mixed. Nothing but B tells that a write was
+    done before a read. With ``is_axi3`` it is an AXI3 master: lengths have four bits, and W has an identifier too.
+    """
+
+    def __init__(self, config: Config, *, is_axi3: bool) -> None:
+        ids, lengths = max(1, exact_log2(config.ports)), 4 if is_axi3 else 8
+        changed = {
+            "arid": (Out(ids), "number of the core's read port"),
+            "arlen": (Out(lengths), f"beats of the burst less 1, at most {MAX_BURST - 1}"),
+            "rid": (In(ids), "identifier of the burst; beats of bursts with different ones may be mixed"),
+            "awid": (Out(ids), "identifier, always 0"),
+            "awlen": (Out(lengths), f"beats of the burst less 1, at most {MAX_BURST - 1}"),
+            **({"wid": (Out(ids), "identifier, always 0: bursts are never mixed")} if is_axi3 else {}),
+            "bid": (In(ids), "identifier, ignored"),
+        }
+        both = [ReadMaster(config), WriteMaster(config)]
+        known = {name: (member, each.meanings[name]) for each in both for name, member in each.members.items()}
+        super().__init__({name: changed.get(name, found) for name, found in {**known, **changed}.items()})
+
+
 class LiteSlave(Described):
     """An AXI4-Lite slave of 32-bit registers: signals that the host drives are inputs."""
 
-    def __init__(self) -> None:
+    def __init__(self, address_bits: int = REGISTER_ADDRESS_BITS) -> None:
         super().__init__(
             {
-                "awaddr": (In(REGISTER_ADDRESS_BITS), "byte address of the register to write"),
+                "awaddr": (In(address_bits), "byte address of the register to write"),
                 "awvalid": (In(1), "the address is valid"),
                 "awready": (Out(1), "the address is taken, in the same cycle as the data"),
                 "wdata": (In(32), "value to write"),
@@ -111,7 +137,7 @@ class LiteSlave(Described):
                 "bresp": (Out(2), "outcome, always OKAY"),
                 "bvalid": (Out(1), "the write is acknowledged"),
                 "bready": (In(1), "the acknowledgement is taken"),
-                "araddr": (In(REGISTER_ADDRESS_BITS), "byte address of the register to read"),
+                "araddr": (In(address_bits), "byte address of the register to read"),
                 "arvalid": (In(1), "the address is valid"),
                 "arready": (Out(1), "the address is taken"),
                 "rdata": (Out(32), "value of the register"),

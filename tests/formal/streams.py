@@ -62,7 +62,7 @@ def _elements(name: str, interface: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _channels(name: str, interface: Any, member: wiring.Member) -> Iterator[Channel]:
-    """The flow of a member of an interface is turned round if the interface's own is In."""
+    """The signature of a member that is In has the flows of its own members turned round already."""
     inner = member.signature.members
     if isinstance(member.signature, stream.Signature):
         payload = Value.cast(interface.payload)
@@ -74,7 +74,7 @@ def _channels(name: str, interface: Any, member: wiring.Member) -> Iterator[Chan
         parts = [part for part in inner if part.startswith(prefix) and part not in (f"{prefix}valid", f"{prefix}ready")]
         payload = Cat(getattr(interface, part) for part in parts)
         valid, ready = (getattr(interface, f"{prefix}{end}") for end in ("valid", "ready"))
-        yield Channel(f"{name}_{prefix}", member.flow == inner[f"{prefix}valid"].flow, valid, ready, payload)
+        yield Channel(f"{name}_{prefix}", inner[f"{prefix}valid"].flow == Out, valid, ready, payload)
 
 
 def inputs(unit: wiring.Component) -> list[Value]:

@@ -39,6 +39,7 @@ from daedal.hw.execute_unit.vector.store_port import StorePort
 from daedal.hw.isa.instructions import OperandKind
 from daedal.hw.memory.fabric.fabric import ReadFabric
 from daedal.hw.memory.fabric.read_port import ReadPort
+from daedal.hw.memory.port_joiner import PortJoiner
 from daedal.hw.memory.store.row_reader import RowReader
 from daedal.hw.memory.store.store_unit import StoreUnit
 from daedal.hw.memory.store.write_batcher import WriteBatcher
@@ -102,6 +103,11 @@ def _division_returns(m: Module, unit: Any) -> Value:
 def _asked_for(m: Module, unit: Any) -> None:
     """Lines come only when some were asked for."""
     m.d.comb += Assume(~unit.returns.valid | ~unit.idle)
+
+
+def _one_takes(m: Module, unit: Any) -> None:
+    """A core takes a beat of one port at a time. What waits is another port's: ``test_port_joiner_proof.py``."""
+    m.d.comb += Assume(~(unit.read0.rready & unit.read1.rready))
 
 
 def _first_comes(m: Module, unit: Any) -> Value:
@@ -213,6 +219,8 @@ CASES = (
     Case("load-port", lambda: LoadPort(TINY, 3), 10, 3, {"free": ("units0", "units1", "units2")}),
     Case("read-port", lambda: ReadPort(TINY, 0), 10),
     Case("read-port-groups", lambda: ReadPort(GROUPED, 0), 10, abstract=False),
+    Case("joined-ports", lambda: PortJoiner(TINY), 10, 3,
+         {"surroundings": _one_takes, "relevant": {f"read{n}_r": lambda whole: whole[:0] for n in range(2)}}),
     Case("fabric", lambda: ReadFabric(TINY), 12),
     Case("row-reader", lambda: RowReader(TINY), 10, 3),
     Case("write-port", lambda: WritePort(TINY), 10, 3),

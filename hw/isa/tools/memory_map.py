@@ -11,7 +11,7 @@ from amaranth.lib import data
 from daedal.hw.config.core import Config
 from daedal.hw.isa.launch import RECORD_WORDS, Counter, LaunchWord, RecordHead, RecordWord
 from daedal.hw.isa.program import WORD_BYTES
-from daedal.hw.isa.registers import ACCESS, Control, Register, Status
+from daedal.hw.isa.registers import ACCESS, Control, Register, Status, SystemRegister
 from daedal.hw.isa.tools.markdown import texts
 
 REGISTER_BITS = 32
@@ -25,8 +25,8 @@ REGISTER_STRUCTS = {Register.CONTROL: Control, Register.STATUS: Status}
 class Entry:
     """A register, a word in memory, or a field of one (``bits`` says which bits).
 
-    ``area`` is ``register``, ``launch block`` or ``completion record``; ``offset`` counts bytes from the start of that
-    area; ``access`` says what the host does with it.
+    ``area`` is ``system register`` (page 0 of several tiles), ``register``, ``launch block`` or ``completion record``;
+    ``offset`` counts bytes from the start of that area; ``access`` says what the host does with it.
     """
 
     area: str
@@ -38,18 +38,25 @@ class Entry:
     meaning: str
 
 
-def memory_map(config: Config) -> list[Entry]:
-    """All entries of a machine, areas in the order above, by address."""
-    return [*_registers(), *_launch_block(config), *_record(config)]
+def memory_map(config: Config, *, is_system: bool = False) -> list[Entry]:
+    """All entries of a machine, or of a system and each of its tiles, areas in the order above, by address."""
+    return [*(_system_registers() if is_system else ()), *_registers(), *_launch_block(config), *_record(config)]
 
 
-def memory_map_csv(config: Config) -> str:
+def memory_map_csv(config: Config, *, is_system: bool = False) -> str:
     """The entries as CSV, with a line of headings."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(field.name for field in fields(Entry))
-    writer.writerows(astuple(entry) for entry in memory_map(config))
+    writer.writerows(astuple(entry) for entry in memory_map(config, is_system=is_system))
     return out.getvalue()
+
+
+def _system_registers() -> Iterator[Entry]:
+    meanings = texts(SystemRegister)
+    for register in SystemRegister:
+        meaning = meanings[register.name]
+        yield _whole("system register", register.name, int(register.value), REGISTER_BITS, "read", meaning)
 
 
 def _registers() -> Iterator[Entry]:
