@@ -18,6 +18,7 @@ from daedal.driver.tables.table_watch import Watch
 from daedal.errors import BoundsWarning, DaedalError, IndexOutOfRange, InvalidOffsets, UnsupportedOperation
 from daedal.hw.isa.tools.assembler import disassemble
 from daedal.runtime.batch.fast_path import FastPath
+from daedal.runtime.batch.launches import by_bags
 from daedal.runtime.batch.members import Call, Join, Member, bind, can_share, is_of_model
 from daedal.runtime.batch.plan import Plan, check_fits
 from daedal.runtime.copies import CopiedRows, made_of
@@ -302,6 +303,8 @@ class Executable(Handle):
             plans = self._plans(others, joins) if others else []
             return [*plans, *(plan for member in alone for plan in self._plans([member], joins))]
         self._seen |= dict.fromkeys(member.request.operation for member in members)
+        if (apart := self._apart(members, joins)) is not None:
+            return apart
         present = {member.node for member in members}
         plan = Plan(members, [join for join in joins if present.issuperset(join.parts)], self.device.config)
         if len(members) == 1:
@@ -312,6 +315,21 @@ class Executable(Handle):
         except UnsupportedOperation:
             half = len(members) // 2
             return [*self._plans(members[:half], joins), *self._plans(members[half:], joins)]
+
+    def _apart(self, members: Sequence[Member], joins: Sequence[Join]) -> list[tuple[Plan, Kernel | None]] | None:
+        """Those with about as many bags in launches of their own; None where that is one, or programs are missing, as
+        they may be to an executable of a file.
+        """
+        launches = by_bags(members, self.device.config)
+        if len(launches) == 1:
+            return None
+        try:
+            plans = [plan for each in launches for plan in self._plans(each, joins)]
+            for member in (plan.members[0] for plan, kernel in plans if kernel is None):
+                self._kernel([member.call], member.request.operation, member.request.has_long_bags)
+        except UnsupportedOperation:
+            return None
+        return plans
 
     def _prepare(self, members: Sequence[Member], joins: Sequence[Join]) -> FastPath | None:
         """These operations made ready for other batches, if they are one launch that needs no looking at."""
