@@ -1,7 +1,8 @@
 """Which indices of a kernel may lie outside their array, and who makes sure that they do not.
 
 What sizes and scalars decide, the host checks before a launch. A loaded index, and the loaded end of a loop, the
-machine checks while it runs (``check.bounds``).
+machine checks while it runs (``check.bounds``). Where it has too few loops for that, the host checks the ends, in all
+of the array.
 """
 
 from collections.abc import Callable, Mapping
@@ -89,6 +90,8 @@ class Bounds:
         Loaded index -> what it must be below.
     ends
         Loaded end of a loop -> what it must be below.
+    ends_on_host
+        The host checks these ends, not the machine.
     starts
         Arrays whose elements are where loops start: they must not be negative.
     loops
@@ -105,6 +108,7 @@ class Bounds:
 
     limits: dict[Element, Integer] = field(default_factory=dict)
     ends: dict[Element, Integer] = field(default_factory=dict)
+    ends_on_host: bool = False
     starts: dict[str, int] = field(default_factory=dict)
     loops: dict[Induction, tuple[Integer, Integer]] = field(default_factory=dict)
     lines: dict[Element, int] = field(default_factory=dict)
@@ -144,6 +148,11 @@ class Bounds:
             if isinstance(end, Element):
                 _tighten(self.ends, end, combine("add", combine("sub", limit, further), Number(1)))
         return None
+
+    @property
+    def by_machine(self) -> list[Element]:
+        """What the machine checks."""
+        return list(dict.fromkeys([*({} if self.ends_on_host else self.ends), *self.limits]))
 
     def loaded_ends(self, *, machine_checks: bool) -> dict[str, int]:
         """Arrays whose elements are where loops start or end, with a line, where the machine does not check these."""

@@ -31,6 +31,8 @@ from daedal.runtime.loops.signature import ir_name
 from daedal.runtime.saved.files import Writer
 from daedal.runtime.tensors import array_of, fill, is_parameter
 
+_NOBODY = "nobody (bounds='none')"
+
 
 @dataclass(frozen=True)
 class _Made:
@@ -241,6 +243,8 @@ class KernelExecutable(Handle):
                     f"{self._function.source.place(line)}: {name} must not be negative where a loop starts, but its "
                     f"element {position} is {array.flat[position]}"
                 )
+        for element, limit in bounds.ends.items() if bounds.ends_on_host else ():
+            self._check_end(element, evaluate(limit, sizes), bounds.lines[element], arrays)
         for element, limit in bounds.limits.items():
             if self.bounds != "fatal" and evaluate(limit, sizes) <= 0 and array_of(arrays[element.array]).size:
                 raise IndexOutOfRange(
@@ -262,6 +266,17 @@ class KernelExecutable(Handle):
                         f"{value}, but must be from 0 to {evaluate(limit, sizes) - 1}: it chooses a row that is read "
                         "and written"
                     )
+
+    def _check_end(self, element: Element, limit: int, line: int, arrays: Mapping[str, Any]) -> None:
+        """Check all that an array has where the end of a loop is taken from it."""
+        values = array_of(arrays[element.array]).reshape(-1)
+        low, high = span(values)
+        if values.size and not 0 <= low <= high < limit:
+            position = int(values.argmin() if low < 0 else values.argmax())
+            raise InvalidOffsets(
+                f"{self._function.source.place(line)}: {element.array} must be from 0 to {limit - 1} where a loop "
+                f"ends, but its element {position} is {values[position]}"
+            )
 
     def _check_ends(self, lines: Mapping[str, int], arrays: Mapping[str, Any]) -> None:
         """Check that the machine can count to what is loaded where these arrays say where loops start and end."""
@@ -374,9 +389,10 @@ class KernelExecutable(Handle):
         for line, note in dict.fromkeys(self._last.written.notes):
             lines.append(f"{self._function.source.place(line)}: {note}")
         bounds = self._last.written.bounds
+        machine = bounds.by_machine
         for element in {**bounds.ends, **bounds.limits}:
-            who = "nobody (bounds='none')" if self.bounds == "none" else "the machine"
-            lines.append(f"{text(element)}: checked by {who}")
+            who = "the machine" if element in machine else f"the host, in all of {element.array}, for want of loops"
+            lines.append(f"{text(element)}: checked by {who if self.bounds != 'none' else _NOBODY}")
         if len(bounds.accesses) > len(bounds.limits):
             lines.append("all other indices: checked by the host before the launch")
         return "\n".join(lines + self._last.kernel.account(passes=passes))

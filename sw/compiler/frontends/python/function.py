@@ -84,18 +84,20 @@ class KernelFunction:
         """The loops and the kernel for these sizes of rows and this machine; raises as ``write`` does.
 
         With bounds ``none`` a condition becomes a loop if that keeps single numbers from being loaded where it does not
-        hold; if there is no room for such loops, they are loaded.
+        hold; if there is no room for such loops, they are loaded. With others the machine checks where loops end, in
+        loops of their own if need be; if there is no room for these, the host does.
         """
         try:
-            return self._build(fixed, config, bounds, opt, guards_loads=True)
+            return self._build(fixed, config, bounds, opt)
         except UnsupportedOperation:
-            if bounds == "none":
-                with suppress(UnsupportedOperation):
+            with suppress(UnsupportedOperation):
+                if bounds == "none":
                     return self._build(fixed, config, bounds, opt, guards_loads=False)
+                return self._build(fixed, config, bounds, opt, ends_on_host=True)
             raise
 
     def _build(
-        self, fixed: Mapping[str, int], config: Config, bounds: str, opt: int, *, guards_loads: bool
+        self, fixed: Mapping[str, int], config: Config, bounds: str, opt: int, **changes: bool
     ) -> tuple[Written, Kernel]:
         try:
             written = write(
@@ -106,7 +108,7 @@ class KernelFunction:
                 dict(fixed),
                 bounds,
                 config.address_bits,
-                guards_loads=guards_loads,
+                **changes,
             )
         except RecursionError as error:
             raise self.source.too_deep() from error

@@ -55,11 +55,14 @@ class Plan:
         only reached where they hold.
     guards_loads
         Whether conditions are that also to keep single numbers from being loaded where nothing is checked.
+    ends_on_host
+        The host checks where loops end, so that these checks take no loops.
     """
 
     again: Mapping[Induction, tuple[Element, ...]] = field(default_factory=dict)
     guards: frozenset[int] = frozenset()
     guards_loads: bool = True
+    ends_on_host: bool = False
 
 
 class Frame(ABC):
@@ -96,6 +99,7 @@ class Frame(ABC):
         hints = {value: name for name, value in fixed.items() if value > 1}
         self._scopes = scopes = Scopes(block, self._arrays, dimensions, hints)
         self._e = Expressions(source, signature, fixed, self._arrays, shape.written, scopes, bits)
+        self._e.bounds.ends_on_host = plan.ends_on_host
         self._numbers = {id(node): number for number, node in enumerate(ast.walk(tree))}
         self._lines: dict[str, list[int]] = {}
         self._notes: list[tuple[int, str]] = []

@@ -2,7 +2,7 @@
 
 import ast
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from xdsl.dialects import func, memref
 from xdsl.dialects.builtin import (
@@ -90,7 +90,7 @@ class Writer(Conditions):
 
     def next_plan(self) -> Plan:
         """What the text should have been written with, as is known now."""
-        checked = dict.fromkeys([*self._e.bounds.ends, *self._e.bounds.limits]) if self._mode != "none" else {}
+        checked = self._e.bounds.by_machine if self._mode != "none" else []
         homes: dict[Induction, list[Element]] = {}
         for element in checked:
             home = self._home(element)
@@ -111,7 +111,7 @@ class Writer(Conditions):
             guards |= self._e.checked.guards()
         elif self._plan.guards_loads:
             guards |= self._e.singles.guards()
-        return Plan(again, frozenset(guards), self._plan.guards_loads)
+        return replace(self._plan, again=again, guards=frozenset(guards))
 
     def _home(self, element: Element) -> Induction | None:
         """The innermost loop that decides which element is loaded; loops are numbered from the outermost on."""
@@ -124,8 +124,9 @@ class Writer(Conditions):
             return
         mode = None if self._mode == "fatal" else StringAttr(self._mode)
         bounds = self._e.bounds
-        for element in dict.fromkeys([*bounds.ends, *bounds.limits]):
-            limits = [found[element] for found in (bounds.ends, bounds.limits) if element in found]
+        ends = {} if bounds.ends_on_host else bounds.ends
+        for element in bounds.by_machine:
+            limits = [found[element] for found in (ends, bounds.limits) if element in found]
             limit = limits[0] if len(limits) == 1 else combine("min", *limits)
             is_index = element in bounds.limits
             value = self._scopes.elements.get(element)
@@ -253,10 +254,10 @@ class Writer(Conditions):
 
 def write(
     source: Source, signature: Signature, tree: ast.FunctionDef, shape: Shape, fixed: dict[str, int], bounds: str,
-    bits: int, *, guards_loads: bool = True,
+    bits: int, *, guards_loads: bool = True, ends_on_host: bool = False,
 ) -> Written:  # fmt: skip
-    """The loops of a kernel as text, for a machine whose integers have ``bits``; for ``guards_loads`` see ``Plan``."""
-    plan = Plan(guards_loads=guards_loads)
+    """The loops of a kernel as text, for a machine whose integers have ``bits``; for the rest see ``Plan``."""
+    plan = Plan(guards_loads=guards_loads, ends_on_host=ends_on_host)
     for _ in range(6):
         writer = Writer(source, signature, tree, shape, fixed, bounds, bits, plan)
         written = writer.run()
