@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 from daedal.driver.launch.record import Stats
 
 
-@dataclass
+@dataclass(repr=False)
 class SystemStats(Stats):
     """What the tiles of a system did in a call: ``cycles`` are those of the tile that took longest, counts are sums.
 

@@ -22,6 +22,7 @@ from daedal.hw.isa.launch import Cause, Counter, LaunchFlags, LaunchWord, Queue,
 from daedal.hw.isa.program import Program, pack, unpack
 from daedal.hw.isa.registers import Control, Register
 from daedal.runtime.futures import Pending, Submitted
+from daedal.system.stats import together
 from tests.driver.fake_target import FakeTarget
 
 CONFIG = Config.preset("edge")
@@ -281,6 +282,15 @@ def test_launch_passes_arguments_and_reads_the_record(dev, target):
 )
 def test_main_stall(stalls, main):
     assert Stats(stalls=stalls).main_stall == main
+
+
+def test_figures_without_a_clock() -> None:
+    """What is printed of a target without a clock has no cycles; of no launch there are none."""
+    assert repr(Stats(launches=2, rows=3)).startswith("Stats(cycles=–, launches=2, rows=3, ")
+    assert str(Stats(cycles=5, launches=1)).startswith("Stats(cycles=5, launches=1, ")
+    assert str(Stats()).startswith("Stats(cycles=0, launches=0, ")
+    tiles = together([Stats(launches=1), Stats()])
+    assert repr(tiles).startswith("SystemStats(cycles=–, ") and "Stats(cycles=–, launches=1" in repr(tiles.per_tile)
 
 
 def test_stats_add_up():

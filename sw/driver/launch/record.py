@@ -70,14 +70,15 @@ class Counters(Mapping[Counter, int]):
         return len(Counter)
 
 
-@dataclass
+@dataclass(repr=False)
 class Stats:
-    """What one launch, or several together, did.
+    """What one launch, or several together, did. Printed it has – for the cycles of a target that counts none.
 
     Attributes
     ----------
     cycles
-        Clock cycles from the doorbell to the last acknowledged write, summed over launches.
+        Clock cycles from the doorbell to the last acknowledged write, summed over launches; 0 of a target without a
+        clock, as the emulator.
     launches
         How many launches these figures are of.
     rows, lookups
@@ -112,6 +113,15 @@ class Stats:
     marks: dict[str, int] = field(default_factory=dict)
     predicted: bool = False
     checked: str = ""
+
+    def __repr__(self) -> str:
+        figures = [f"{name}={'–' if name == 'cycles' and not self.has_clock else repr(self[name])}" for name in self]
+        return f"{type(self).__name__}({', '.join(figures)})"
+
+    @property
+    def has_clock(self) -> bool:
+        """Whether the cycles are those of a clock: each launch takes some."""
+        return bool(self.cycles) or not self.launches
 
     def keys(self) -> list[str]:
         """The names of the figures: ``stats["cycles"]`` is ``stats.cycles``, and ``dict(stats)`` has them all."""
