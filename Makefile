@@ -8,13 +8,15 @@ T      ?=
 BOARD  ?=
 WAVES  ?=
 
+FRAMEWORKS := build/frameworks
+
 # A stamp for each of the two steps of the set-up: the locked packages, and Daedal itself as an editable install.
 LOCKED    := $(VENV)/.locked
 INSTALLED := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup sim test test-fast test-full unit fuzz fuzz-texts mutate coverage lint bench synth bitstream bitstream-all wheel clean check-tools
+.PHONY: help setup sim test test-fast test-full test-frameworks unit fuzz fuzz-texts mutate coverage lint bench synth bitstream bitstream-all wheel clean check-tools
 
 help:  ## list the commands
 	@echo "usage: make COMMAND"
@@ -35,6 +37,14 @@ test-fast: $(INSTALLED)  ## lint, and tests without compiled RTL, proofs, random
 test-full: $(INSTALLED)  ## run tests of further configurations, then a billion operations on a lane's RTL, and all divisions [ARGS="--count 1000000 --processes 1"]
 	@$(BIN)/python -m pytest -m full --numprocesses auto --dist worksteal
 	@$(BIN)/python -m tests.full $(ARGS)
+
+test-frameworks: $(INSTALLED)  ## run tests of modules of TorchRec, in an environment of its own [ARGS="-x"]
+	@test -e $(FRAMEWORKS)/.installed || { $(BIN)/python -m venv --clear $(FRAMEWORKS) && \
+	  $(BIN)/python -c 'import site; print(*site.getsitepackages())' > \
+	    "$$($(FRAMEWORKS)/bin/python -c 'import site; print(*site.getsitepackages())')/locked.pth" && \
+	  $(FRAMEWORKS)/bin/python -m pip install --quiet --no-deps -r tests/frameworks/requirements.txt && \
+	  touch $(FRAMEWORKS)/.installed; }
+	@$(FRAMEWORKS)/bin/python -m pytest -m frameworks tests/frameworks $(ARGS)
 
 unit: $(INSTALLED)  ## run one file or directory of tests [T=tests/unit/test_x.py WAVES=1]
 	@test -n "$(T)" || { echo "make unit needs T=, such as: make unit T=tests/unit/test_config.py" >&2; exit 2; }

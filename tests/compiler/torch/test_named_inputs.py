@@ -1,13 +1,14 @@
 """Inputs by name, nested and by position, as modules take them; names of a module in what a user is told."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 import torch
 from torch import Tensor, nn
+from torch.utils import _pytree as pytree
 
 import daedal
-from tests.compiler.layers.compiler_support import ddr3
+from tests.compiler.layers.compiler_support import ddr3, same_bits
 from tests.compiler.torch.dynamo_support import fresh
 
 __all__ = ["ddr3", "fresh"]
@@ -82,3 +83,56 @@ def test_a_module_s_own_names(ddr3: daedal.Device) -> None:
         with torch.no_grad(), pytest.raises(daedal.IndexOutOfRange, match=r"of tables.item.weight: index 20 .*20 rows"):
             call(USER, torch.tensor([1, 20, 3]))
     assert "of tables.user.weight: on the device" in daedal.graphs(ddr3)[-1].explain()
+
+
+class Jagged:
+    """Values and lengths, as libraries have classes for them: it takes tensors and nothing else."""
+
+    def __init__(self, values: Tensor, offsets: Tensor) -> None:
+        assert isinstance(values, Tensor)
+        assert isinstance(offsets, Tensor)
+        self.values, self.offsets = values, offsets
+
+
+class Pair(NamedTuple):
+    first: Jagged
+    second: Jagged
+
+
+class OfJagged(nn.Module):
+    """Bags of an input of that class."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.a, self.b = nn.EmbeddingBag(30, 8, mode="sum"), nn.EmbeddingBag(30, 16, mode="mean")
+
+    def forward(self, given: Pair) -> list[Tensor]:
+        return [bag(each.values, each.offsets) for bag, each in zip((self.a, self.b), given, strict=True)]
+
+
+def test_inputs_of_registered_classes(ddr3: daedal.Device) -> None:
+    """What a library has registered with PyTorch's trees is traced with open sizes: one trace, one launch."""
+    if Jagged not in pytree.SUPPORTED_NODES:
+        pytree.register_pytree_node(
+            Jagged,
+            lambda jagged: ([jagged.values, jagged.offsets], None),
+            lambda parts, _: Jagged(*parts),
+            flatten_with_keys_fn=lambda jagged: (
+                [(pytree.GetAttrKey(name), getattr(jagged, name)) for name in ("values", "offsets")],
+                None,
+            ),
+            serialized_type_name="tests.Jagged",
+            to_dumpable_context=lambda context: None,
+            from_dumpable_context=lambda context: None,
+        )
+
+    def given(count: int) -> Pair:
+        return Pair(*(Jagged(torch.arange(count) % 30, torch.arange(0, count, 3)) for _ in range(2)))
+
+    module = OfJagged()
+    executable = daedal.compile(module, (given(12),), device=ddr3)
+    code = executable.code
+    for count in (12, 7, 60):
+        found = executable(given(count))
+        assert executable.stats.launches == 1 and executable.code == code
+        assert all(map(same_bits, found, module(given(count))))

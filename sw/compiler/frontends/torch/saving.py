@@ -81,6 +81,7 @@ class _Saving:
         nodes = list(self._schedule.graph.nodes)
         places = [node for node in nodes if node.op == "placeholder"]
         inputs, used = self._take_inputs(places)
+        slots = slots_of(self._structure.inputs, used, self._names.by_position, self._names.by_name)
         tables, constants = self._take_tensors(places, nodes)
         self._steps += condition_steps(self._guards, len(inputs), lambda: self._next())
         needed = _needed(nodes)
@@ -99,7 +100,6 @@ class _Saving:
         if refused:
             raise UnsupportedOperation(_cannot(refused))
         (output,) = (node for node in nodes if node.op == "output")
-        slots = slots_of(self._structure.inputs, used, self._names.by_position, self._names.by_name)
         inputs = tuple(replace(each, name=name) for each, name in zip(inputs, leaf_names(slots), strict=True))
         return SavedGraph(slots, inputs, tables, constants, tuple(self._steps), self._results(output.args[0]))
 

@@ -64,10 +64,7 @@ def _is_plain(module: nn.Module) -> bool:
 
 
 def _export(module: nn.Module, example_inputs: Sequence[Any]) -> fx.GraphModule:
-    def open_sizes(value: Any) -> Any:
-        return dict.fromkeys(range(value.dim()), Dim.AUTO) if isinstance(value, torch.Tensor) else None
-
-    sizes: Any = tuple(pytree.tree_map(open_sizes, value) for value in example_inputs)
+    sizes: Any = tuple(map(_open_sizes, example_inputs))
     kinds = [parameter.kind for parameter in inspect.signature(module.forward).parameters.values()]
     if inspect.Parameter.VAR_POSITIONAL in kinds:
         first = kinds.index(inspect.Parameter.VAR_POSITIONAL)
@@ -82,6 +79,20 @@ def _export(module: nn.Module, example_inputs: Sequence[Any]) -> fx.GraphModule:
         graph, checks = graph_of(program)
         _check_contents(graph)
         return with_guards(graph, example_inputs, checks)
+
+
+def _open_sizes(value: Any) -> Any:
+    """What ``torch.export`` is told of the sizes of an input: all are open. Of classes that libraries have registered,
+    such as TorchRec's KeyedJaggedTensor, it takes a list of what their parts are told, not one of theirs.
+    """
+
+    def leaf(value: Any) -> Any:
+        if isinstance(value, torch.Tensor):
+            return dict.fromkeys(range(value.dim()), Dim.AUTO)
+        registered = pytree.SUPPORTED_NODES.get(type(value))
+        return None if registered is None else list(map(_open_sizes, registered.flatten_fn(value)[0]))
+
+    return pytree.tree_map(leaf, value, is_leaf=lambda value: pytree._get_node_type(value) not in pytree.BUILTIN_TYPES)
 
 
 def _check_contents(graph: nn.Module) -> None:
