@@ -40,6 +40,7 @@ RUNS: Mapping[str, tuple[str, ...]] = {
     "types": (*_memories(NARROW), "types"),
     "structures": (*_memories(NARROW), *STRUCTURES),
     "structures-wide": ("--no-host", "--memory", WIDE[0], *STRUCTURES),
+    "models": ("models",),
     "oracle": ("--no-host", *_memories(DRAMS), "oracle"),
 }
 """File -> arguments of ``daedal bench`` that make it. ``prediction`` is made from reports of boards."""

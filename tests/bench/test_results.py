@@ -26,6 +26,7 @@ def test_results_are_equal_to_pytorchs_and_complete() -> None:
     for name, document in files.results().items():
         for suite, rows in document["results"].items():
             assert suite in registry.SUITES and rows, (name, suite)
+            assert name != "models" or all("share" in row for row in rows), "no package may be missing"
             assert all(row.get("bit_exact", True) and not row.get("verdict") for row in rows), (name, suite)
     found = files.results()
     memories = {row["memory"] for row in page.workload_rows(found)}
