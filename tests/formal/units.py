@@ -162,14 +162,15 @@ def _decoded(m: Module, unit: Any) -> None:
 def _sent_to_store(m: Module, unit: Any) -> None:
     """A row or scalar can only begin to wait for its store in the cycle after it was sent there."""
     store = unit.store
-    sent, sent_scalar, before = Signal(), Signal.like(unit.stored), Signal(3)
+    sent, sent_scalar, before = Signal(), Signal.like(unit.stored), Signal(4)
     stored_before = Signal.like(unit.stored)
     same, same_read, of_sent = Signal(), Signal(), Signal()
-    last = Signal.like(Cat(unit.held_register, unit.held_context))
+    last, held = Signal.like(Cat(unit.held_register, unit.held_context)), Signal.like(unit.held_register)
     m.d.sync += [
         sent.eq(store.valid & store.ready),
         sent_scalar.eq(Mux(store.valid & store.ready & store.payload.scalar, 1 << store.payload.register, 0)),
-        before.eq(Cat(unit.held, unit.reading, unit.long)),
+        before.eq(Cat(unit.held, unit.reading, unit.long, unit.pending)),
+        held.eq(unit.held_register),
         stored_before.eq(unit.stored),
         last.eq(Cat(store.payload.register, store.payload.context)),
     ]
@@ -180,7 +181,8 @@ def _sent_to_store(m: Module, unit: Any) -> None:
     m.d.comb += of_sent.eq(last == Cat(unit.held_register, unit.held_context))
     m.d.comb += [
         Assume(~unit.held | (sent & of_sent) | (~sent & before[0] & same)),
-        Assume(~unit.reading | sent | before[1]),
+        Assume(~unit.pending | (sent & of_sent) | (~sent & before[3] & same)),
+        Assume(~unit.reading | (before[1] & same_read) | (before[3] & (unit.read_register == held))),
         Assume(~unit.long | sent | (before[2] & same)),
         Assume(~unit.read_long | sent | same_read | before[2]),
         Assume((unit.stored & ~stored_before & ~sent_scalar) == 0),

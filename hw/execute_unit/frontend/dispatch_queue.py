@@ -41,7 +41,7 @@ class DispatchQueue(wiring.Component):
         A row still waits to be stored from that register of that context.
     stored : ``In(scalars)``
         Scalar registers that still wait to be stored.
-    reading, long, read_long : ``In(1)``; read_register
+    pending, reading, long, read_long : ``In(1)``; read_register
         As in ``StorePort``.
     streaming : ``In(1)``
         As in ``ExecuteUnit``.
@@ -69,6 +69,7 @@ class DispatchQueue(wiring.Component):
                 "held_register": In(register_number(config)),
                 "held_context": In(context_bits(config)),
                 "stored": In(config.scalars),
+                "pending": In(1),
                 "reading": In(1),
                 "long": In(1),
                 "read_long": In(1),
@@ -133,13 +134,12 @@ class DispatchQueue(wiring.Component):
         any of them.
         """
         vector, waits = ~row.to_scalar & ~row.reduces, Const(0)
-        same = vector & (self.held_register == row.destination)
+        same, same_read = (one == row.destination for one in (self.held_register, self.read_register))
         same_context = (self.held_context == row.context) | is_long(self.config, row.row)
-        waits |= (self.held & same & same_context) | (row.reduces & self.reading)
+        waits |= self.held & vector & same & same_context
+        waits |= row.reduces & ((self.pending & same) | (self.reading & same_read))
         if self.config.scalars:
             waits |= ~vector & self.stored.bit_select(row.target, 1)
         if self.config.context_count == 1:
             return waits
-        ahead = self.long & (self.held_register == row.destination)
-        within = self.read_long & (self.read_register == row.destination)
-        return waits | (vector & (row.context != 0) & (ahead | within))
+        return waits | (vector & (row.context != 0) & ((self.long & same) | (self.read_long & same_read)))

@@ -49,13 +49,13 @@ class StorePort(wiring.Component):
         rows issued next.
     stored : ``Out(scalars)``
         Scalar registers of which the same is true, or was in the cycle before.
-    reading : ``Out(1)``
-        A row from a vector register waits or is being read.
+    pending, reading : ``Out(1)``
+        A row from vector register ``register`` waits, if only in this cycle; one is being read from ``read_register``.
     long : ``Out(1)``
         The row that waits, or starts in this cycle, has more beats than a context owns.
     read_long : ``Out(1)``; read_register
-        Such a row is being read from this register. Its beats further on belong to other contexts as well, and must not
-        be written until they are read.
+        Such a row is being read, from this register. Its beats further on belong to other contexts as well, and must
+        not be written until they are read.
     full : ``Out(1)``
         It waits for room in the queue.
     read_address : ``Out``; read_data : ``In(8 * lane_bytes)``
@@ -80,6 +80,7 @@ class StorePort(wiring.Component):
                 "held": Out(1),
                 "register": Out(register_number(config)),
                 "stored": Out(config.scalars),
+                "pending": Out(1),
                 "reading": Out(1),
                 "context": Out(context_bits(config)),
                 "long": Out(1),
@@ -205,7 +206,8 @@ class StorePort(wiring.Component):
         last, order = Signal(), Signal(self._order_layout())
         m.d.comb += [
             row_ends.eq(~active | last),
-            self.reading.eq((waiting & ~row.scalar) | (active & ~last)),
+            self.pending.eq(waiting & ~row.scalar),
+            self.reading.eq(active & ~last),
             self.read_long.eq(active & ~last & is_long(self.config, present.row)),
             self.read_register.eq(present.register),
             order.address.eq(self._place(present, beat)),
