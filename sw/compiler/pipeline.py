@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
@@ -16,9 +17,9 @@ from daedal.compiler.analysis.addresses import buffer_name
 from daedal.compiler.analysis.aliases import distinct_names
 from daedal.compiler.analysis.scalars import is_float
 from daedal.compiler.backend.interleave_bags import Turns
-from daedal.compiler.backend.program_builder import generate, only_function, program_bytes
+from daedal.compiler.backend.program_builder import Generated, generate, only_function, program_bytes
 from daedal.compiler.context import make_context
-from daedal.compiler.dialects import slcv
+from daedal.compiler.dialects import slcv, slcv_scalars
 from daedal.compiler.dialects.elements import ELEMENT_NAMES, LANE, row_element
 from daedal.compiler.opt_levels import BEST
 from daedal.compiler.pass_table import LEVELS, make_pass, value_at
@@ -124,11 +125,24 @@ def _finish(
     levels["dlc"] = str(module)
     overlaps = bool(value_at("software-pipelining", opt, config))
     turns = turns if value_at("interleave-bags", opt, config) else Turns.NONE
-    made = generate(module, config, overlaps=overlaps, turns=turns)
-    _advance(context, made.module, "mach", config, opt=opt)
+    made = _generated(context, module, config, opt, overlaps=overlaps, turns=turns)
     levels["mach"] = str(made.module)
     program = program_bytes(made.module)
     return Kernel(program, made.arguments, buffers, values, levels, opt, passes=passes, choices=made.choices)
+
+
+def _generated(
+    context: Context, module: ModuleOp, config: Config, opt: int, *, overlaps: bool, turns: Turns
+) -> Generated:
+    """What the back end makes of a module; runs of a loop are joined if the access unit has room for that."""
+    if overlaps and any(isinstance(op, slcv_scalars.ReduceOp) for op in module.walk()):
+        with suppress(UnsupportedOperation):
+            made = generate(module.clone(), config, overlaps=overlaps, joins=True, turns=turns)
+            _advance(context, made.module, "mach", config, opt=opt)
+            return made
+    made = generate(module, config, overlaps=overlaps, turns=turns)
+    _advance(context, made.module, "mach", config, opt=opt)
+    return made
 
 
 def _buffer(argument: SSAValue, is_output: bool) -> BufferSpec:

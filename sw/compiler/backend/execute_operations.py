@@ -10,6 +10,7 @@ from xdsl.ir import Operation, SSAValue
 
 from daedal.compiler.analysis.row_loops import loop_name
 from daedal.compiler.backend.callback_operations import callback_of
+from daedal.compiler.backend.joined_runs import JoinedRuns, is_within, root_of
 from daedal.compiler.backend.operands import Code
 from daedal.compiler.backend.rotate_quotients import rotated
 from daedal.compiler.backend.row_pipelining import KeptRows
@@ -37,8 +38,9 @@ class ExecuteCode:
         The machine.
     nests, events
         Token of a callback -> number of the nest, and the event, that starts it.
-    overlaps
-        Sums along rows may be computed while later iterations go on.
+    overlaps, joins
+        Sums along rows may be computed while later iterations go on; and the end of a loop's run may come behind the
+        beginning of its next one, which changes the ``events``.
     tokens
         Filled by ``run``: token of a callback -> that of the machine's callback. Callbacks with the same
         instructions are one.
@@ -53,6 +55,7 @@ class ExecuteCode:
     nests: Mapping[int, int]
     events: Mapping[int, dlc.EventOp]
     overlaps: bool
+    joins: bool
     tokens: dict[int, int] = field(default_factory=dict)
     choices: list[str] = field(default_factory=list)
     overlapped: list[slc.ForOp] = field(default_factory=list)
@@ -110,7 +113,7 @@ class ExecuteCode:
             loop = self._loop(token)
             ends = [other for other, event in self.events.items()
                     if event.parent_op() is loop and event.event.data == "end" and event.condition is None]  # fmt: skip
-            nest = _root(loop)
+            nest = root_of(loop)
             if self.events[token].event.data != "iteration" or len(ends) != 1:
                 continue
             apart = kept.parts(code) if self._is_alone(token, ends[0]) else None
@@ -118,9 +121,16 @@ class ExecuteCode:
                 assert apart is not None
                 new = codes | {token: apart.iteration(distance), ends[0]: apart.end(codes[ends[0]], distance)}
                 if self._fits(new):
+                    runs = JoinedRuns(self.config, len(constants), self.events)
+                    most = min(distance, runs.longest)
+                    joined = runs.joined(loop, apart, codes, most) if self.joins else None
                     self.overlapped.append(nest)
-                    self._delays(loop, "the machine keeps them", distance)
-                    return new
+                    self._delays(loop, "the machine keeps them", distance if joined is None else most)
+                    if joined is not None:
+                        self.choices.append(
+                            f"{loop_name(loop)}: its run ends behind the first iteration of the next run"
+                        )
+                    return new if joined is None else joined
             parts = overlap.parts(code, codes[ends[0]])
             others = [other for number, other in codes.items() if number not in (token, ends[0])]
             if parts is not None and overlap.leaves_alone(parts, others):
@@ -145,7 +155,7 @@ class ExecuteCode:
         loop = self._loop(token)
         others = [event for number, event in self.events.items() if number not in (token, end)]
         return not any(
-            _is_within(event, loop) and (event.parent_op() is not loop or event.event.data != "begin")
+            is_within(event, loop) and (event.parent_op() is not loop or event.event.data != "begin")
             for event in others
         )
 
@@ -222,22 +232,6 @@ class ExecuteCode:
             raise UnsupportedOperation(
                 f"the callbacks need {needed} {what}; configuration {self.config.name} has {there}"
             )
-
-
-def _is_within(event: dlc.EventOp, loop: slc.ForOp) -> bool:
-    """Whether an event is one of a loop or of a loop inside of it."""
-    around = event.parent_op()
-    while around is not None and around is not loop:
-        around = around.parent_op()
-    return around is loop
-
-
-def _root(loop: slc.ForOp) -> slc.ForOp:
-    """The outermost loop around ``loop``."""
-    around = loop.parent_op()
-    while isinstance(around, slc.ForOp):
-        loop, around = around, around.parent_op()
-    return loop
 
 
 def _rotate(code: Code) -> None:

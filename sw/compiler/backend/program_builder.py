@@ -40,10 +40,13 @@ class Generated:
     choices: tuple[str, ...]
 
 
-def generate(module: ModuleOp, config: Config, *, overlaps: bool = True, turns: Turns = Turns.LONG) -> Generated:
+def generate(
+    module: ModuleOp, config: Config, *, overlaps: bool = True, joins: bool = False, turns: Turns = Turns.LONG
+) -> Generated:
     """The program for the module's only function.
 
-    ``turns``: how activations of a nest may run side by side; ``overlaps``: iterations with sums along rows may.
+    ``turns``: how activations of a nest may run side by side; ``overlaps``: iterations with sums along rows may, and
+    with ``joins`` the last ones of a loop's run and the first of its next, for which the module is changed.
 
     Raises UnsupportedOperation, naming the loop and the resource, if the program does not fit the
     configuration.
@@ -70,7 +73,7 @@ def generate(module: ModuleOp, config: Config, *, overlaps: bool = True, turns: 
             starters[op.token.value.data], events[op.token.value.data] = number, _event_around(op)
     for op in function.body.block.ops:
         if isinstance(op, dlc.ExecuteOp):
-            callbacks = ExecuteCode(op, config, starters, events, overlaps, tokens)
+            callbacks = ExecuteCode(op, config, starters, events, overlaps, joins, tokens)
             operations += callbacks.run()
             choices += callbacks.choices
             overlapped += callbacks.overlapped

@@ -27,8 +27,8 @@ from daedal.compiler.backend.operands import (
 from daedal.hw.config.core import Config
 from daedal.hw.isa.instructions import KEEP, KEPT, Mode, OperandKind, VectorOp
 
-TREE_CYCLES = 64
-"""About how long after a reduction's last beat its result is there."""
+TREE_CYCLES = 80
+"""About how long after a reduction's last beat its result is there, when beats of trees go between those of rows."""
 
 MOST = 8
 """Rows that KEPT can ask for."""
@@ -59,10 +59,19 @@ class Parts:
         """The callback of an iteration, the second part delayed by so many."""
         return finished([*self.first, *_using(self.second(distance), distance)], rotate_scalars=1)
 
-    def end(self, end: Code, distance: int) -> Code:
-        """The callback of the loop's end, after what is left of the iterations."""
+    def end(self, end: Code, distance: int, before: Code | None = None) -> Code:
+        """The callback of the loop's end, after what is left of the iterations; the code ``before`` comes first."""
         left = [code for name in range(distance, 0, -1) for code in _using(self.second(name), name - 1)]
-        return finished([*left, *end])
+        return finished([*(before or []), *left, *end])
+
+    def first_iteration(self, begin: Code, end: Code, distance: int) -> Code:
+        """The callback of a run's first iteration, with the ``end`` of the run before behind its own row's sum.
+
+        Weights have other names by then, and one row more is kept.
+        """
+        first = [*self.first[:-1], {**self.first[-1], "rotate_scalars": 1}]
+        left = [code for name in range(distance, 0, -1) for code in _using(self.second(name + 1), name)]
+        return finished([*begin, *first, *left, *end])
 
 
 def _using(code: Code, beyond: int) -> Code:
