@@ -66,6 +66,13 @@ def _configs(context: click.Context, parameter: click.Parameter, given: Sequence
 )
 @click.option("--tiles", callback=_tiles, metavar="N,…", help="Numbers of tiles.  [default: 1,4,16]")
 @click.option(
+    "--extra-bytes",
+    default=0.1,
+    show_default=True,
+    type=click.FloatRange(0, 1024),
+    help="Bytes for copies of tables, so that several tiles share their bags, as a share of all tables' bytes.",
+)
+@click.option(
     "--distribution",
     type=click.Choice(["uniform", "zipf", "fixed", "stride", "sorted"]),
     help="Of a workload's indices, if they are not its own; uniform if left out.",
@@ -86,6 +93,7 @@ def command(
     memories: Sequence[str],
     configs: tuple[Config, ...],
     tiles: tuple[int, ...],
+    extra_bytes: float,
     distribution: str | None,
     seed: int,
     data: Path | None,
@@ -110,7 +118,7 @@ def command(
     from daedal.bench.report.table import show
 
     subject = _subject(source, distribution, seed, data)
-    sweep = Sweep(subject, tuple(dict.fromkeys(memories)), configs, tiles or DEFAULT_TILES)
+    sweep = Sweep(subject, tuple(dict.fromkeys(memories)), configs, tiles or DEFAULT_TILES, extra_bytes)
     try:
         machines = sweep.machines()
     except ValueError as error:

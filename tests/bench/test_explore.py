@@ -78,6 +78,15 @@ def test_tiles_share_the_work() -> None:
     assert 0.9 < four["share"] <= 1.0
 
 
+def test_tiles_that_wait_for_others_are_said() -> None:
+    """A table of whose bags only copies could give more tiles a part."""
+    shape = _bags(4096, 16, 256, 20)
+    (few,) = Sweep(of_module("x.py", *shape), ("litedram-ddr3-x16",), (DDR3,), (4,)).run(lambda text: None)
+    (shared,) = Sweep(of_module("x.py", *shape), ("litedram-ddr3-x16",), (DDR3,), (4,), 3.0).run(lambda text: None)
+    assert few["limit"] == limits.TILES and "the plan: 1 of 4 tiles have work, the longest 4.0 ×" in few["why"]
+    assert shared["limit"] == limits.MEMORY and shared["cycles"] < 0.3 * few["cycles"]
+
+
 def test_a_table_that_fits_no_tile_is_said_and_the_others_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("daedal.bench.explore.sweep.room_for", lambda module: 2 << 20)
     rows = _explore(_bags(65536, 64, 4, 4), DDR3, "ideal", 1, 16)
@@ -133,7 +142,8 @@ def test_a_file_gives_a_table_a_page_and_json(tmp_path: Path) -> None:
     document = json.loads(found.read_text())
     assert [(row["memory"], row["config"], row["tiles"]) for row in document["rows"]] == [
         ("litedram-ddr3-x16", "ddr3", 1), ("litedram-ddr3-x16", "ddr3", 2), ("litedram-ddr3-x16", "edge", 1),
-        ("litedram-ddr3-x16", "edge", 2), ("hbm2e", "wide-hbm2e", 1), ("hbm2e", "wide-hbm2e", 2),
+        ("litedram-ddr3-x16", "edge", 2), ("litedram-ddr3-x16", "narrow16", 1), ("litedram-ddr3-x16", "narrow16", 2),
+        ("hbm2e", "hbm", 1), ("hbm2e", "hbm", 2),
     ]  # fmt: skip
     assert all(row["lookups"] == 400 and row["lookups_per_s"] > 0 and row["why"] for row in document["rows"])
     assert "Horowitz" in document["energy"]["litedram-ddr3-x16"]

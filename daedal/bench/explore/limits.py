@@ -1,6 +1,6 @@
 """What limits a launch, by what the model counted of it: the share of its cycles that each thing needs or takes."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from daedal.cosim.clock.parameters import Memory
@@ -18,7 +18,11 @@ SEEN = 0.1
 HALF = 0.5
 """What is busy for less does not limit, if nothing else is seen to."""
 
+UNEQUAL = 1.25
+"""Cycles of the longest tile ÷ the mean of all, from which on that tiles wait for it is what limits."""
+
 MEMORY, ROWS, LANES, START = "memory bandwidth", "rows that the DRAM opens", "lanes", "start of a launch"
+TILES = "unequal tiles"
 
 _EXECUTE_WAITS = ("token_empty", "scalar_empty", "vector_empty", "hazard", "store_full")
 """Causes that keep the lanes from working; they follow each other, so the rest of the cycles the lanes work."""
@@ -86,3 +90,14 @@ def limits_of(stats: Stats, activations: float, start: float, memory: Memory) ->
         return Limits(busiest, f"{busiest}: {shares[busiest]:.0%} of the cycles, and nothing waits for long", shares)
     limit, what = _WAITS[cause]
     return Limits(limit, f"{what} ({cause}: {part:.0%} of the cycles)", shares)
+
+
+def limits_of_tiles(longest: Limits, cycles: Sequence[int]) -> Limits:
+    """What limits a system whose tiles take so many cycles, of which the longest is limited so."""
+    mean = sum(cycles) / len(cycles)
+    if max(cycles) <= UNEQUAL * mean:
+        return longest
+    busy = sum(each > 0 for each in cycles)
+    what = f"{busy} of {len(cycles)} tiles have work" if busy < len(cycles) else "all tiles have work"
+    why = f"the plan: {what}, the longest {max(cycles) / mean:.1f} × the mean; more bytes for copies share it out"
+    return Limits(TILES, why, longest.shares)

@@ -9,12 +9,12 @@ import torch
 from torch import nn
 
 from daedal.bench.explore.energy import energy
-from daedal.bench.explore.limits import limits_of
+from daedal.bench.explore.limits import limits_of, limits_of_tiles
 from daedal.bench.explore.machines import DEFAULT_MEMORIES, clock_of, fitting, size_of
 from daedal.bench.explore.subject import Subject, Work, room_for, work_of
 from daedal.bench.suite import Row, Say, one_thread
 from daedal.compiler.api import compile
-from daedal.compiler.planning import plan
+from daedal.compiler.planning import EXTRA_BYTES, plan
 from daedal.cosim.clock.parameters import Memory
 from daedal.driver.device import Device
 from daedal.driver.launch.record import Stats
@@ -29,13 +29,14 @@ QUEUED = 2
 @dataclass(frozen=True)
 class Sweep:
     """What is tried: each memory with the configurations that are for it, and tiles. No memory: those that there are a
-    configuration for; no configuration: all presets.
+    configuration for; no configuration: all presets. ``extra_bytes``: as of ``daedal.plan``.
     """
 
     subject: Subject
     memories: tuple[str, ...]
     configs: tuple[Config, ...]
     tiles: tuple[int, ...]
+    extra_bytes: float = EXTRA_BYTES
 
     def machines(self) -> list[tuple[Config, Memory, str]]:
         """Configuration, memory as the model has it, and as it was named. ValueError for what does not fit."""
@@ -62,19 +63,22 @@ class Sweep:
                 start = _start(config, text)
                 for tiles in self.tiles:
                     say(f"{self.subject.name}: {config.name}, {text}, {tiles} {'tiles' if tiles > 1 else 'tile'}")
-                    point = Point(config, text, memory, tiles, start)
+                    point = Point(config, text, memory, tiles, start, self.extra_bytes)
                     yield point.row(module, inputs, work)
 
 
 @dataclass(frozen=True)
 class Point:
-    """A machine of the sweep; ``start``: cycles of a launch that does nothing on one tile of it."""
+    """A machine of the sweep; ``start``: cycles of a launch that does nothing on one tile of it; ``extra_bytes``: as of
+    ``daedal.plan``.
+    """
 
     config: Config
     memory: str
     known: Memory
     tiles: int
     start: float
+    extra_bytes: float = EXTRA_BYTES
 
     def row(self, module: Any, inputs: tuple[Any, ...], work: Work) -> Row:
         """What calls of a module do on it, queued behind each other."""
@@ -92,7 +96,8 @@ class Point:
         cycles = each[longest].cycles
         if not cycles:
             return {**row, "note": "no operation runs on this machine: explain() of the compiled module says why"}
-        found = limits_of(each[longest], activations[longest], self.start, self.known)
+        alone_on_it = limits_of(each[longest], activations[longest], self.start, self.known)
+        found = limits_of_tiles(alone_on_it, [stats.cycles for stats in each])
         moved = sum(stats.lines_read + stats.lines_written for stats in each)
         spent = energy(self.memory, moved * self.config.bus_bytes, work.elements)
         return {
@@ -131,7 +136,7 @@ class Point:
         with System.open(
             "model", self.config, self.memory, tiles=self.tiles, memory_bytes=room, table_check="versions"
         ) as system:
-            shared = plan(module, system, sample=inputs)
+            shared = plan(module, system, sample=inputs, extra_bytes=self.extra_bytes)
             futures, opened = _call(compile(module, inputs, device=system, plan=shared), inputs, system.tiles)
             return futures[-1].stats.per_tile, opened, futures[0].stats.cycles
 
