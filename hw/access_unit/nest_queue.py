@@ -5,6 +5,7 @@ from amaranth.lib import data, enum, wiring
 from amaranth.lib.wiring import In, Out
 
 from daedal.hw.interfaces import ConfigBus, ConfigWord
+from daedal.hw.lib.below import below
 from daedal.hw.queues.fifo import Fifo
 
 DEPTH = 64
@@ -93,7 +94,7 @@ class NestQueue(wiring.Component):
         ]
         with m.If(self.start):
             m.d.comb += new.word.value.eq(self.nest)
-        m.d.sync += self.room.eq(entries.level < DEPTH - MARGIN)
+        m.d.sync += self.room.eq(below(entries.level, DEPTH - MARGIN))
         self._hand_out(m, entries)
         return m
 

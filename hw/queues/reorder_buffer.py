@@ -8,6 +8,7 @@ from amaranth.utils import exact_log2
 from daedal.hw.config.core import MAX_BURST, Config
 from daedal.hw.interfaces import Client, ReturnBus, beat_layout, beat_stream, row_granules, slot_bits
 from daedal.hw.isa.words import FetchQueue
+from daedal.hw.lib.below import below
 from daedal.hw.lib.ram_style import BLOCK_RAM
 from daedal.hw.queues.skid_buffer import Single, SkidBuffer
 
@@ -127,7 +128,7 @@ class ReorderBuffers(wiring.Component):
             comes.eq(Cat(queue.comes for queue in queues).any()),
             here.eq(here + comes - sum((queue.drained for queue in queues), Const(0, 1))),
         ]
-        return here >= most_slots(self._config)
+        return ~below(here, most_slots(self._config))
 
 
 class ReorderBuffer(wiring.Component):
@@ -172,8 +173,9 @@ class ReorderBuffer(wiring.Component):
         m = Module()
         slots = self._config.vector_beats
         m.submodules.account = account = _Account(slots)
-        # That a beat is taken is known late, and would decide whether the next one is read.
-        m.submodules.out = out = (Single if self._config.is_serial else SkidBuffer)(beat_layout(self._config).size + 1)
+        # That a beat is taken is known late in the execute unit, and would decide whether the next one is read.
+        is_late = not self._config.is_serial and self._client != Client.STREAM
+        m.submodules.out = out = (SkidBuffer if is_late else Single)(beat_layout(self._config).size + 1)
         drain, fetch, fetched = Signal(range(2 * slots)), Signal(), Signal()  # drain's top bit: the round
         """The next slot to drain; it is read in this cycle; a beat is at the block RAM's output."""
         moves = ~fetched | out.i.ready

@@ -1,10 +1,11 @@
 """Counts values outside their bounds that were replaced, and picks the value that a record is to name."""
 
-from amaranth.hdl import Array, Elaboratable, Module, Mux, Signal, Value
+from amaranth.hdl import Elaboratable, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from daedal.hw.config.core import Config
+from daedal.hw.lib.ladder import climb, rungs
 
 
 class BoundsWarnings(wiring.Component):
@@ -47,14 +48,14 @@ class BoundsWarnings(wiring.Component):
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
         marks, warned = Signal(len(self.values)), Signal(len(self.values))
-        level: Value = Value.cast(self.level)
-        for number in reversed(range(len(self.values))):
-            level = Mux(warned[number], number, level)
-        m.d.comb += warned.eq(marks & self.warns)
+        first = [bit & ~warned[:number].any() for number, bit in enumerate(warned)]
+        chosen = [Mux(warned.any(), bit, self.level == number) for number, bit in enumerate(first)]
+        steps = Signal.like(rungs(chosen))
+        m.d.comb += [warned.eq(marks & self.warns), steps.eq(rungs(chosen))]
         m.d.sync += [
             marks.eq(Mux(self.bundle, self.replaced, 0)),
             self.count.eq(sum((marks[n] for n in range(1, len(marks))), marks[0])),
             self.warning.eq(warned.any()),
-            self.value.eq(Array(self.values)[level]),
+            self.value.eq(climb(list(self.values), steps)),
         ]
         return m

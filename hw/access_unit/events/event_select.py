@@ -45,11 +45,11 @@ def run_layout(config: Config) -> data.StructLayout:
 
 
 def judged_layout(config: Config) -> data.StructLayout:
-    """Of a bundle without its registers: the ``run`` of its first event with steps, and whether it has ``some`` or is
+    """Of a bundle without its registers: ``marks`` of its events with steps, and whether it has ``some`` or is
     ``poisoned``.
     """
     flags = {"cause": Cause, "fault_level": 3, "context": context_bits(config)}
-    return data.StructLayout(flags | {"run": run_layout(config), "some": 1, "poisoned": 1})
+    return data.StructLayout(flags | {"marks": 3 * config.levels, "some": 1, "poisoned": 1})
 
 
 def place_layout() -> data.StructLayout:
@@ -113,7 +113,7 @@ class RunSelect(wiring.Component):
 
 
 class EventSelect(wiring.Component):
-    """Judges each bundle: which of its events have steps and hold, and the steps of the first of these.
+    """Judges each bundle: which of its events have steps and hold.
 
     One bundle per cycle, 3 cycles latency; nothing in it waits.
 
@@ -148,12 +148,7 @@ class EventSelect(wiring.Component):
         valid = Signal(2)
         seen, judged = (Signal(flags_layout(self._config), name=name) for name in ("seen", "judged"))
         nonzero, marked = Signal(self._config.registers), Signal(len(self._events))
-        m.submodules.select = select = RunSelect(self._config)
-        m.d.comb += [
-            self.empty.eq(~valid.any() & ~self.o_valid),
-            select.marked.eq(marked),
-            *(to.eq(of) for to, of in zip(select.words, self.words, strict=True)),
-        ]
+        m.d.comb += self.empty.eq(~valid.any() & ~self.o_valid)
         m.d.sync += [
             Cat(valid, self.o_valid).eq(Cat(self.valid, valid)),
             seen.eq(self.i.flags),
@@ -161,7 +156,7 @@ class EventSelect(wiring.Component):
             judged.eq(seen),
             marked.eq(self._marks(seen, nonzero)),
             *(self.o[name].eq(judged[name]) for name in ("cause", "fault_level", "context")),
-            self.o.run.eq(select.run),
+            self.o.marks.eq(marked),
             self.o.some.eq(marked.any()),
             self.o.poisoned.eq(judged.cause != Cause.NONE),
         ]

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from amaranth.hdl import Array, Cat, Elaboratable, Module, Mux, Signal
+from amaranth.hdl import Cat, Elaboratable, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -13,6 +13,8 @@ from daedal.hw.config.core import Config
 from daedal.hw.interfaces import FaultPort, scalar_layout, store_address_layout, token_layout
 from daedal.hw.isa.launch import Cause, Queue
 from daedal.hw.isa.words import FetchQueue
+from daedal.hw.lib.below import below
+from daedal.hw.lib.ladder import climb, rungs
 from daedal.hw.queues.fifo import Fifo
 
 OUTPUTS = ("scalar", "store", "token", "fetch")
@@ -106,11 +108,14 @@ class StepIssue(wiring.Component):
         settled = Signal()  # the check's value is that of the fault's level
         m.d.sync += settled.eq(stopped)
         fault = self.fault.fault
+        levels = [fault.level == number for number in range(len(self.order_values))]
+        level_steps = Signal.like(rungs(levels))
+        m.d.sync += level_steps.eq(rungs(levels))
         m.d.comb += fault.registers.eq(self.registers)
         with m.If(settled & idle & self.rows_empty & ~self.fault.valid):
             m.d.sync += self.fault.valid.eq(1)
             with m.If(poisoned & (fault.cause == Cause.BOUNDS_ORDER)):
-                m.d.sync += fault.value.eq(Array(self.order_values)[fault.level[:3]])
+                m.d.sync += fault.value.eq(climb(list(self.order_values), level_steps))
             with m.Elif(poisoned):
                 m.d.sync += fault.value.eq(self.check_value)
         return m
@@ -132,7 +137,7 @@ class StepIssue(wiring.Component):
         entries, in_flight = landing(self._config)
         full = [Signal(name=f"{name}_is_full") for name in OUTPUTS]
         for flag, name in zip(full, OUTPUTS, strict=True):
-            m.d.comb += flag.eq(queues[name].level > entries - 1 - in_flight)
+            m.d.comb += flag.eq(~below(queues[name].level, entries - in_flight))
         m.d.sync += self.room.eq(~Cat(full).any() & ~stopped & ~self.halt)
         for number, name in enumerate(OUTPUTS[:-1]):
             m.d.sync += getattr(self, f"{name}_full").eq(full[number] & ~Cat(full[:number]).any())

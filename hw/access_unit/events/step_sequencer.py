@@ -1,6 +1,6 @@
 """Goes through the steps of each bundle, one per cycle."""
 
-from amaranth.hdl import Elaboratable, Module, Signal
+from amaranth.hdl import Elaboratable, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect
 
@@ -90,10 +90,7 @@ class StepSequencer(wiring.Component):
         ]
         for number, word in enumerate(words.words):
             m.d.comb += [select.words[number].eq(word), following.words[number].eq(word)]
-        m.d.comb += [
-            following.marked.eq(rest),
-            self.empty.eq(select.empty & waiting.empty & ~self.o.valid),
-        ]
+        m.d.comb += self.empty.eq(select.empty & waiting.empty & ~self.o.valid)
         self._step(m, waiting.o, following, left, rest, final)
         return m
 
@@ -101,31 +98,31 @@ class StepSequencer(wiring.Component):
         self, m: Module, waiting: stream.Interface, following: RunSelect, left: Signal, rest: Signal, final: Signal
     ) -> None:
         """``left`` steps of this event, ``rest`` of the events; ``final``: the last step of the bundle, if any."""
-        step, new = self.o.payload, waiting.payload.judged
-        m.d.comb += waiting.ready.eq(final & (~self.o.valid | self.o.ready) & ~self.stop)
+        step, new, run, single = self.o.payload, waiting.payload.judged, following.run, Signal()
+        m.d.comb += [
+            waiting.ready.eq(final & (~self.o.valid | self.o.ready) & ~self.stop),
+            following.marked.eq(Mux(final, new.marks, rest)),
+            single.eq((run.count == 1) & ~run.rest.any()),
+        ]
         with m.If(~self.o.valid | self.o.ready):
             with m.If(~final & (left > 1)):
                 m.d.sync += [
                     left.eq(left - 1), step.number.eq(step.number + 1), final.eq((left == 2) & ~rest.any())
                 ]  # fmt: skip
-            with m.Elif(~final):
-                run = following.run
-                m.d.sync += [
-                    left.eq(run.count), step.number.eq(run.first), step.level.eq(run.level), rest.eq(run.rest),
-                    final.eq((run.count == 1) & ~run.rest.any()),
-                ]  # fmt: skip
             with m.Else():
                 comes = waiting.valid & ~self.stop
+                level = Mux(final & new.poisoned, new.fault_level, run.level)
                 m.d.sync += [
-                    final.eq(~(comes & new.some) | ((new.run.count == 1) & ~new.run.rest.any())),
-                    self.o.valid.eq(comes & (new.some | new.poisoned)),
-                    left.eq(new.run.count),
-                    rest.eq(new.run.rest),
-                    step.number.eq(new.run.first),
-                    step.level.eq(new.run.level),
-                    step.entry.eq(waiting.payload.entry),
-                    step.cause.eq(new.cause),
-                    step.context.eq(new.context),
+                    left.eq(run.count),
+                    step.number.eq(run.first),
+                    step.level.eq(level),
+                    rest.eq(run.rest),
+                    final.eq((final & ~(comes & new.some)) | single),
                 ]
-                with m.If(new.poisoned):
-                    m.d.sync += step.level.eq(new.fault_level)
+                with m.If(final):
+                    m.d.sync += [
+                        self.o.valid.eq(comes & (new.some | new.poisoned)),
+                        step.entry.eq(waiting.payload.entry),
+                        step.cause.eq(new.cause),
+                        step.context.eq(new.context),
+                    ]

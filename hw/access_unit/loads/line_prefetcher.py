@@ -1,6 +1,6 @@
 """Reads the lines of an array ahead of use."""
 
-from amaranth.hdl import Cat, Elaboratable, Module, Mux, Signal
+from amaranth.hdl import Array, Cat, Elaboratable, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
@@ -97,7 +97,7 @@ class LinePrefetcher(wiring.Component):
         offset, block = line[: self._burst_bits], line[self._burst_bits :][: exact_log2(self._blocks)]
         room, full = Signal(), Signal(range(self._config.burst_lines + 1))
         held = Signal.like(self.read_line)
-        left, part, some = Signal(len(line) + 1), Signal(), Signal()
+        left, part, some, fewer = Signal(len(line) + 1), Signal(), Signal(), Signal()
         bus_bits = exact_log2(self._config.bus_bytes)
         request = self.request.payload
         # Whole lines up to the limit, and whether it lies inside of a line, which is one more.
@@ -108,6 +108,7 @@ class LinePrefetcher(wiring.Component):
             room.eq(held + full <= self._config.lookahead_lines),
             left.eq(self.limit[bus_bits:] - line),
             some.eq(~left[-1] & (left.any() | part)),
+            fewer.eq((left[: len(full)] < full) & ~left[len(full) :].any()),
         ]
         with m.If(~self.request.valid):
             m.d.sync += [
@@ -116,7 +117,7 @@ class LinePrefetcher(wiring.Component):
                     self.progress.active & (some | forced.any()) & room & ~waiting.bit_select(block, 1)
                 ),
                 request.line.eq(line),
-                request.beats.eq(Mux(some, Mux(left < full, left[: len(full)] + part, full), 1)),
+                request.beats.eq(Mux(some, Mux(fewer, left[: len(full)] + part, full), 1)),
                 request.slot.unit.eq(self._unit),
                 request.slot.entry.eq(block),
             ]
@@ -130,24 +131,27 @@ class LinePrefetcher(wiring.Component):
     def _receive(self, m: Module, waiting: Signal) -> None:
         """Count the lines of each block that have come."""
         mine, entry = returned(m, self._config, self.returns, self._unit)
-        stop = [Signal(range(self._config.burst_lines + 1), name=f"stop{n}") for n in range(self._blocks)]
+        most = range(self._config.burst_lines + 1)
+        stop, here, more = [Signal(most, name=f"stop{n}") for n in range(self._blocks)], Signal(most), Signal(most)
         request, accepted = self.request.payload, self.request.valid & self.request.ready
         block = entry[: exact_log2(self._blocks)]
         m.d.comb += [
             self.progress.write.eq(mine),
-            self.progress.position.eq(Cat(self.progress.got[block][: self._burst_bits], block)),
+            here.eq(Value.cast(self.progress.got[block])),
+            more.eq(here + 1),
+            self.progress.position.eq(Cat(here[: self._burst_bits], block)),
         ]
+        offset = request.line[: self._burst_bits]
         for number in range(self._blocks):
-            got = self.progress.got[number]
-            with m.If(mine & (block == number)):
-                m.d.sync += [got.eq(got + 1), waiting[number].eq(got + 1 != stop[number])]
-            with m.If(accepted & (request.slot.entry == number)):
-                offset = request.line[: self._burst_bits]
+            got, begins = self.progress.got[number], Signal(name=f"begins{number}")
+            m.d.comb += begins.eq(accepted & (request.slot.entry == number))
+            with m.If((mine & (block == number)) | begins):
                 m.d.sync += [
-                    got.eq(offset),
-                    stop[number].eq(offset + request.beats),
-                    waiting[number].eq(1),
+                    got.eq(Mux(begins, offset, more)),
+                    waiting[number].eq(begins | (more != Array(stop)[block])),
                 ]
+            with m.If(begins):
+                m.d.sync += stop[number].eq(offset + request.beats)
 
     def _restart(self, m: Module, line: Signal, forced: Signal, mask: Signal) -> None:
         with m.If(self.restart):

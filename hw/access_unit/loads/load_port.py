@@ -8,7 +8,8 @@ from amaranth.utils import exact_log2
 from daedal.hw.access_unit.levels.bundles import LoadReturns, load_request_layout
 from daedal.hw.config.core import Config
 from daedal.hw.interfaces import Client, ReturnBus, read_request_layout
-from daedal.hw.lib.replicate import replicate
+from daedal.hw.lib.below import below
+from daedal.hw.lib.ladder import climb, rungs
 from daedal.hw.queues.fifo import Fifo
 from daedal.hw.queues.up_down_counter import up_down
 
@@ -68,21 +69,20 @@ class LoadPort(wiring.Component):
     def _take(self, m: Module, queue: Fifo, taken: Signal, wish: data.View) -> None:
         """One request from the unit whose turn it is, into a register and from there into the queue."""
         valid, grant = Signal(len(self.units)), Signal(len(self.units), init=1)
-        waiting, room = Signal.like(valid), Signal()
+        waiting, following, room = Signal.like(valid), Signal.like(valid), Signal()
+        steps = Signal.like(rungs(grant))  # of grant; 0 for the first unit
         m.d.comb += [
             valid.eq(Cat(unit.valid for unit in self.units)),
             waiting.eq(valid & ~grant),
+            following.eq(waiting & (~waiting + 1)[: len(waiting)]),
             *(unit.ready.eq(grant[number] & room) for number, unit in enumerate(self.units)),
             queue.i.valid.eq(taken),
             queue.i.payload.eq(wish),
         ]
-        m.d.sync += [room.eq(queue.level <= DEPTH - UNSEEN), taken.eq((valid & grant).any() & room)]
+        m.d.sync += [room.eq(below(queue.level, DEPTH - UNSEEN + 1)), taken.eq((valid & grant).any() & room)]
         with m.If(room & waiting.any()):
-            m.d.sync += grant.eq(waiting & (~waiting + 1)[: len(waiting)])
-        chosen: Value = Value.cast(0)
-        for number, unit in enumerate(self.units):
-            payload = Value.cast(unit.payload)
-            chosen = chosen | (payload & replicate(grant[number], len(payload)))
+            m.d.sync += [grant.eq(following), steps.eq(rungs(following))]
+        chosen = climb([Value.cast(unit.payload) for unit in self.units], steps)
         m.d.sync += wish.as_value().eq(chosen)
 
     def _account(self, m: Module, queue: Fifo, taken: Signal, wish: data.View) -> None:

@@ -7,6 +7,7 @@ from amaranth.lib.wiring import In, Out
 
 from daedal.hw.execute_unit.fpu.float_format import SIGNIFICAND_BITS, Float32, register
 from daedal.hw.execute_unit.fpu.float_product import ProductSignature
+from daedal.hw.lib.below import below
 from daedal.hw.lib.replicate import replicate
 
 FRAME_BITS = 76
@@ -103,7 +104,8 @@ class FloatAlign(wiring.Component):
     def _shift_finely(self, m: Module, addend: Float32) -> tuple[Signal, list[Signal], Signal, Signal]:
         """Register the addend shifted right by 0 to 7, the eights that remain, whether they are few, the exponent.
 
-        The eights have a register for each number of them, of which none is set if there are too many.
+        Of the eights there are a register that says whether they are an odd number, and one for each number of
+        pairs, of which none is set if there are too many.
         """
         distance, shift, at_top, base = Signal(signed(11)), Signal(7), Signal(), self.product.exponent
         distances = (base - Float32(each).exponent for each in (self.result, self.given))
@@ -115,7 +117,7 @@ class FloatAlign(wiring.Component):
         exponent = Mux(at_top, addend.effective_exponent(), base)
         return (
             register(m, self._step(m, addend, Mux(at_top, 0, distance[:3])), "fine"),
-            [register(m, shift[3:] == number, f"eights{number}") for number in range(PLACES)],
+            [register(m, shift[3], "odd"), *(register(m, shift[4:] == n, f"pair{n}") for n in range(PLACES // 2))],
             register(m, at_top | ~(shift[5:].any() | (shift[3:5].all() & shift[:3].any())), "near"),
             register(m, exponent, "frame_exponent", shape=9),
         )
@@ -138,22 +140,21 @@ class FloatAlign(wiring.Component):
 
     def _shift_coarsely(self, m: Module, fine: Signal, eights: list[Signal]) -> tuple[Value, Signal]:
         """Place the addend in the frame; say whether any bit fell out."""
+        odd, *pairs = eights
         frame, lost, narrow = Const(0, FRAME_BITS), Signal(), FINE_BITS + 8
-        fallen = fine.any() & ~Cat(*eights).any()
-        # By pairs, because a simulator takes longer for the whole frame.
-        for number in range(0, PLACES, 2):
-            place = FRAME_BITS - narrow - 8 * number
-            first, second = eights[number : number + 2]
-            bits = (Cat(Const(0, 8), fine) & replicate(first, narrow)) | (fine & replicate(second, FINE_BITS))
-            placed = Cat(Const(0, max(place, 0)), bits[max(-place, 0) :], Const(0, FRAME_BITS))[:FRAME_BITS]
-            frame = frame | placed
-            fallen = fallen | bits[: max(-place, 0)].any()
+        bits, fallen = Signal(narrow), fine.any() & ~Cat(*pairs).any()
+        m.d.comb += bits.eq(Mux(odd, fine, Cat(Const(0, 8), fine)))
+        for number, pair in enumerate(pairs):
+            place = FRAME_BITS - narrow - 16 * number
+            chosen = bits & replicate(pair, narrow)
+            frame = frame | Cat(Const(0, max(place, 0)), chosen[max(-place, 0) :], Const(0, FRAME_BITS))[:FRAME_BITS]
+            fallen = fallen | chosen[: max(-place, 0)].any()
         m.d.comb += lost.eq(fallen)
         return frame, lost
 
     def _choose_window(self, m: Module, near: Value, exponent: Value) -> None:
         """Register which part of the frame counts, and how far below the top the smallest exponent is."""
-        upper, low, high = near | (exponent <= NEAR), Signal(9), Signal(9)
+        upper, low, high = near | below(exponent, NEAR + 1), Signal(9), Signal(9)
         m.d.comb += [low.eq(exponent - NEAR - 1), high.eq(exponent - 1)]
         below_top = register(m, Mux(upper, high, low), "below_top")
         fours = [each[2:6] | replicate(each[6:].any(), 4) for each in (high, low)]

@@ -123,21 +123,23 @@ class FloatNormalize(wiring.Component):
     def _shift(self, m: Module, window: Value, sticky: Value, places: list[list[Value]]) -> None:
         """Register the bits shifted, but for the last place, and whether any lower one was set.
 
-        The largest steps come first. Of a step's outcome only as many bits are kept as later ones can still bring to
-        the significand or to the guard bit; whether any other is set is all that matters of them.
+        The largest steps come first; a digit is two steps, of a LUT for each bit. Of a step's outcome only as many bits
+        are kept as later ones can still bring to the significand or to the guard bit; whether any other is set is all
+        that matters of them.
         """
         first, middle, last = places
-        steps = [(16, range(4), first), (4, range(4), middle), (2, range(2), [each[1] for each in last])]
-        for unit, counts, digits in steps:
-            rest = len(window) - ROUNDED_BITS - unit + 1
-            kept, skipped = len(window) - rest, [rest - unit * count for count in counts]
+        steps = [(32, first, 1), (16, first, 0), (8, middle, 1), (4, middle, 0), (2, last, 1)]
+        for unit, digits, which in steps:
+            kept = min(len(window), ROUNDED_BITS + unit - 1)
+            rest = len(window) - kept
             stage, lost = Signal(kept, name=f"shifted_by_{unit}"), Signal(name=f"lost_{unit}")
-            choices = [Cat(Const(0, max(-skip, 0)), window[max(skip, 0) :])[:kept] for skip in skipped]
+            moved = Cat(Const(0, max(unit - rest, 0)), window[max(rest - unit, 0) :])[:kept]
             width = -(-kept // len(digits))
             for n, digit in enumerate(digits):
                 part = slice(n * width, (n + 1) * width)
-                m.d.comb += stage[part].eq(Array(choice[part] for choice in choices)[digit])
-            m.d.comb += lost.eq(Array(window[: max(skip, 0)].any() for skip in skipped)[digits[-1]])
+                m.d.comb += stage[part].eq(Mux(digit[which], moved[part], window[rest:][part]))
+            if rest:
+                m.d.comb += lost.eq(Mux(digits[-1][which], window[: max(rest - unit, 0)].any(), window[:rest].any()))
             window, sticky = stage, sticky | lost
         m.d.comb += [
             self.o.bits.eq(register(m, window, "bits_out")),

@@ -8,6 +8,7 @@ from amaranth.lib.wiring import In, Out
 from daedal.hw.execute_unit.fpu.float_divide import FACTOR_BITS, HIGH_BITS, LOW_BITS
 from daedal.hw.execute_unit.fpu.float_format import SIGNIFICAND_BITS, Float32, register
 from daedal.hw.execute_unit.fpu.float_shift import leading_zeros
+from daedal.hw.lib.below import below
 from daedal.hw.lib.replicate import replicate
 
 PRODUCT_BITS = 2 * SIGNIFICAND_BITS
@@ -104,7 +105,7 @@ class FloatProduct(wiring.Component):
         m.d.comb += [
             self.o.significand.eq(rounded),
             self.o.exponent.eq(register(m, base, "exponent", shape=signed(10))),
-            self.o.tiny.eq(register(m, self._zero | (exponents <= ADDEND_TOP), "tiny")),
+            self.o.tiny.eq(register(m, self._zero | below(exponents, ADDEND_TOP + 1), "tiny")),
             self.o.infinite.eq(self._overflows(m, register(m, rounds, "rounds_late"), exponents)),
         ]
         return m
@@ -153,7 +154,7 @@ class FloatProduct(wiring.Component):
         m.d.comb += top.eq(~leading_zeros(m, Cat(narrow, Const(0, 64 - SIGNIFICAND_BITS)), "zeros"))
         nothing_left = PRODUCT_BITS + 1
         m.d.comb += distance.eq(151 - exponents)
-        m.d.comb += least.eq(Mux(distance < 0, 0, Mux(distance > nothing_left, nothing_left, distance)))
+        m.d.comb += least.eq(Mux(distance < 0, 0, Mux(below(distance[:-1], nothing_left), distance, nothing_left)))
         return register(m, top, "top"), register(m, least, "least")
 
     def _last_bit(self, m: Module, exact: Value, top: Signal, least: Signal, rounds: Value) -> Signal:
@@ -171,17 +172,17 @@ class FloatProduct(wiring.Component):
         Half a last bit is added. Only a tie leaves no bit set below the last one; then this is cleared too.
         """
         bits = PRODUCT_BITS + 1
-        below, raised = Signal(bits), Signal(bits)
+        under, raised = Signal(bits), Signal(bits)
         # In eights and ones, of which few signals tell.
         eights, ones = last[3:], last[:3]
         more = [ones > n for n in range(7)] + [Const(0)]
         m.d.comb += [
-            below.eq(Cat((eights > n // 8) | ((eights == n // 8) & more[n % 8]) for n in range(bits))),
-            raised.eq(exact + (below >> 1) + below[0]),
+            under.eq(Cat((eights > n // 8) | ((eights == n // 8) & more[n % 8]) for n in range(bits))),
+            raised.eq(exact + (under >> 1) + under[0]),
         ]
-        below, self._raised = register(m, below, "below"), register(m, raised, "raised")
-        tie = ~(self._raised & below).any()
-        return self._raised & ~(below | Mux(tie, below << 1, 0))
+        under, self._raised = register(m, under, "under"), register(m, raised, "raised")
+        tie = ~(self._raised & under).any()
+        return self._raised & ~(under | Mux(tie, under << 1, 0))
 
     def _overflows(self, m: Module, rounds: Value, exponents: Value) -> Value:
         """Whether the product is infinite, or rounded to 2**128 or more, a cycle after ``exponents``.
@@ -189,7 +190,7 @@ class FloatProduct(wiring.Component):
         Two significands give at most (2**24 - 1)**2, which rounds to less than 2**48 when 24 bits are kept: the top
         bit, 2**48, is set only by tiny products.
         """
-        infinite = register(m, self._infinite | (rounds & (exponents >= 382)), "infinite_or_overflow")
+        infinite = register(m, self._infinite | (rounds & ~below(exponents, 382)), "infinite_or_overflow")
         at_limit = register(m, rounds & (exponents == 381), "at_limit")
         # The bit comes late out of the adder, so it is looked at behind its register.
         return infinite | (at_limit & self._raised[PRODUCT_BITS - 1])

@@ -13,6 +13,7 @@ from daedal.hw.execute_unit.fpu.float_format import (
     register,
 )
 from daedal.hw.execute_unit.fpu.float_normalize import UnroundedSignature
+from daedal.hw.lib.below import below
 from daedal.hw.lib.replicate import replicate
 
 
@@ -56,7 +57,8 @@ class FloatRound(wiring.Component):
         # A number whose exponent is not 0 has its top bit set, which adds 1. From 253 it takes a carry too, which makes
         # the sum odd. So only one bit of it is waited for.
         exponent = self.i.exponent
-        overflows = (exponent >= EXPONENT_SPECIAL - 1) | ((exponent == EXPONENT_SPECIAL - 2) & rounded[FRACTION_BITS])
+        at_limit = (exponent == EXPONENT_SPECIAL - 2) & rounded[FRACTION_BITS]
+        overflows = ~below(exponent, EXPONENT_SPECIAL - 1) | at_limit
         magnitude = Mux(overflows, INFINITY, rounded[:31])
         m.d.comb += self.o.eq(
             register(m, Mux(self.is_special, self.special, Cat(magnitude[:31], self.i.sign)), "result")

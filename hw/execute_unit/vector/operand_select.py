@@ -10,6 +10,7 @@ from daedal.hw.execute_unit.fpu.float_format import register
 from daedal.hw.execute_unit.stage_layouts import operand_layout
 from daedal.hw.isa.elements import LANE
 from daedal.hw.isa.instructions import OperandKind
+from daedal.hw.lib.ladder import climb
 from daedal.hw.lib.replicate import replicate
 
 
@@ -30,7 +31,7 @@ class OperandSelect(wiring.Component):
     is_kept : ``In(1)``; kept : ``In(8 * lane_bytes)``
         Whether it wants a beat that was kept instead; that one.
     popped : ``Out(8 * lane_bytes)``
-        The beat popped for the operand issued in the cycle before.
+        The beat popped for the operand issued in the cycle before, if that wanted one.
     stored : ``In(8 * lane_bytes)``
         The beat's register, one cycle later, from the register file.
     pick : ``In(range(lanes))``
@@ -68,18 +69,21 @@ class OperandSelect(wiring.Component):
         m = Module()
         kind = self.operand.kind
         is_scalar = Value.cast(kind).matches(OperandKind.SCALAR, OperandKind.SCALAR_REGISTER)
-        queue = Mux(self.is_kept, self.kept, Mux(self.operand.queue, self.vector1, self.vector0))
-        popped = register(m, Mux(kind == OperandKind.QUEUE, queue, 0), "popped")
+        # Those that are there now go one way, in two LUTs for a bit; a register comes a cycle later.
+        width, scalars = len(self.popped), self.scalar.replicate(self.config.lanes)
+        other, steps = is_scalar | self.is_kept, Signal(3)
+        m.d.comb += steps.eq(Cat(other, is_scalar | (self.operand.queue & ~self.is_kept), other))
+        present = climb([self.vector0, self.vector1, self.kept, scalars], steps)
+        popped = register(m, Mux((kind == OperandKind.QUEUE) | is_scalar, present, Const(0, width)), "popped")
         m.d.comb += self.popped.eq(popped)
-        scalar = register(m, Mux(is_scalar, self.scalar, 0), "scalar_or_zero")
         is_stored = register(m, (kind == OperandKind.REGISTER) & ~self.operand.zero, "is_stored")
         pick = register(m, self.pick, "pick_late") if self._picks and self.config.lanes > 1 else Const(0)
         absolute = register(m, self.absolute, "absolute_late")
         masked, neutral = register(m, self.masked, "masked_late"), register(m, self.neutral, "neutral_late")
         for n in range(self.config.lanes):
-            # Two of the three are zero, which costs less than a choice.
+            # One of the two is zero, which costs less than a choice.
             picked = self._picked(m, n, pick) & replicate(is_stored, LANE.bits)
-            value = popped.word_select(n, LANE.bits) | scalar | picked
+            value = popped.word_select(n, LANE.bits) | picked
             if self._picks:
                 value = Cat(value[:31], value[31] & ~absolute)
             chosen = Mux(masked[n], neutral, value)

@@ -8,6 +8,7 @@ from amaranth.utils import ceil_log2, exact_log2
 from daedal.hw.config.core import Config
 from daedal.hw.interfaces import Client, ReturnBus, read_request_layout
 from daedal.hw.isa.elements import ROW_GRANULE
+from daedal.hw.lib.ladder import climb, rungs
 from daedal.hw.memory.address_map import is_copied, memory_value, port_of, program_value
 from daedal.hw.memory.axi import ReadMaster
 from daedal.hw.memory.fabric.port_layouts import (
@@ -196,20 +197,22 @@ class _Collect(wiring.Component):
         m = Module()
         inputs = [getattr(self, f"i{n}") for n in range(self._ports)]
         memos = [getattr(self, f"memo{n}") for n in range(self._ports)]
-        grant = Signal(self._ports, init=1)
+        grant, following = Signal(self._ports, init=1), Signal(self._ports)
         waiting, behind = Signal(self._ports), Signal(self._ports)
+        steps = Signal.like(rungs(grant))  # of grant; 0 for the first port
         m.d.comb += [
             waiting.eq(Cat(i.valid for i in inputs) & ~grant),
             behind.eq(waiting & Cat(grant[:n].any() for n in range(self._ports))),
-            Value.cast(self.memo).eq(_granted(grant, memos)),
+            following.eq(Mux(behind.any(), _first(behind), _first(waiting))),
+            Value.cast(self.memo).eq(climb(list(map(Value.cast, memos)), steps)),
         ]
         for number, i in enumerate(inputs):
             m.d.comb += i.ready.eq(grant[number])
         with m.If(waiting.any()):
-            m.d.sync += grant.eq(Mux(behind.any(), _first(behind), _first(waiting)))
+            m.d.sync += [grant.eq(following), steps.eq(rungs(following))]
         m.d.sync += [
             self.valid.eq((Cat(i.valid for i in inputs) & grant).any()),
-            Value.cast(self.o).eq(_granted(grant, [i.payload for i in inputs])),
+            Value.cast(self.o).eq(climb([Value.cast(i.payload) for i in inputs], steps)),
         ]
         return m
 
@@ -265,16 +268,3 @@ class _Align(wiring.Component):
 def _first(waiting: Value) -> Value:
     """One-hot choice of the first one among ``waiting``."""
     return Cat(bit & ~waiting[:n].any() if n else bit for n, bit in enumerate(waiting))
-
-
-def _granted(grant: Value, values: list[Value]) -> Value:
-    """The value whose bit of ``grant`` is on."""
-    return _or_tree([Mux(grant[n], Value.cast(value), 0) for n, value in enumerate(values)])
-
-
-def _or_tree(values: list[Value]) -> Value:
-    """OR of all values, as a balanced tree."""
-    if len(values) == 1:
-        return values[0]
-    half = len(values) // 2
-    return _or_tree(values[:half]) | _or_tree(values[half:])

@@ -6,6 +6,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from amaranth.utils import exact_log2
 
 from daedal.hw.config.core import Config
+from daedal.hw.lib.below import below
 from daedal.hw.memory.axi import BOUNDARY, WriteMaster
 from daedal.hw.memory.store.store_layouts import burst_layout, is_outside, line_layout, window_layout
 from daedal.hw.memory.store.write_port import WritePort
@@ -117,10 +118,11 @@ class WriteBatcher(wiring.Component):
         for name in ("quiet", "acknowledged", "written", "error", "refused", "error_address"):
             m.d.comb += getattr(self, name).eq(getattr(port, name))
         m.d.comb += self.hold.eq(((drain & bursts.o.valid) | port.sending) & ~self.halt & ~self.mixed)
-        m.d.sync += self.room.eq((lines.level < most_lines - MARGIN) & (bursts.level < most_bursts - MARGIN))
-        enough = Mux(self.mixed, config.write_burst, config.write_batch)
-        some = self.early & (lines.level >= early_lines(config))
-        with m.If((lines.level >= enough) | some | self.release | ~self.room):
+        sizes = (config.write_batch, config.write_burst, early_lines(config))
+        batch, burst, early = (~below(lines.level, size) for size in sizes)
+        enough = batch | (self.mixed & burst) | (self.early & early)
+        m.d.sync += self.room.eq(below(lines.level, most_lines - MARGIN) & below(bursts.level, most_bursts - MARGIN))
+        with m.If(enough | self.release | ~self.room):
             m.d.sync += drain.eq(1)
         with m.Elif(bursts.level == 0):
             m.d.sync += drain.eq(0)

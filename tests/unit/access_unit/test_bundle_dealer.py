@@ -67,8 +67,8 @@ def run(
             present = pipeline.pop(0)
             ctx.set(dut.valid, present is not None)
             if present is not None:
-                ctx.set(dut.i.run.level, present.number % 8)
-                ctx.set(dut.i.run.rest, present.number // 8 % 64)
+                ctx.set(dut.i.fault_level, present.number % 8)
+                ctx.set(dut.i.marks, present.number // 8 % 64)
                 ctx.set(dut.i.poisoned, present.fault is not None)
                 ctx.set(dut.place.begins, LEVEL in present.begin)
                 ctx.set(dut.place.ends, LEVEL in present.end)
@@ -84,7 +84,7 @@ def run(
             ctx.set(dut.settled, ready)
             _, _, valid, payload = await ctx.tick().sample(dut.o.valid, dut.o.payload)
             if valid and ready:
-                low = payload.judged.run.level + 8 * payload.judged.run.rest
+                low = payload.judged.fault_level + 8 * payload.judged.marks
                 number = next(n for n in range(low, len(places), 512) if n not in released)
                 assert payload.entry == number % ODD.dealt_bundles
                 released.append(number)

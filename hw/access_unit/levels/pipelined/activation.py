@@ -8,10 +8,10 @@ from amaranth.lib.wiring import In, Out
 
 from daedal.hw.access_unit.levels.bundles import assign, names
 from daedal.hw.access_unit.levels.level_words import LevelWords
-from daedal.hw.access_unit.levels.pipelined.operand import climb, rungs
 from daedal.hw.access_unit.levels.pipelined.parent_writes import has_held_operands
 from daedal.hw.config.core import Config
 from daedal.hw.interfaces import bundle_layout, flags_layout
+from daedal.hw.lib.ladder import climb, rungs
 from daedal.hw.lib.replicate import replicate
 
 Members = dict[str, Any]

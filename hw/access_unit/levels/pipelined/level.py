@@ -26,6 +26,7 @@ from daedal.hw.access_unit.loads.sequential_loads import SequentialLoads
 from daedal.hw.config.core import Config
 from daedal.hw.interfaces import ConfigBus, bundle_layout, load_units, random_entries
 from daedal.hw.isa.launch import Cause
+from daedal.hw.lib.below import below
 from daedal.hw.queues.credit_counter import CreditCounter, depth_for
 from daedal.hw.queues.fifo import Fifo
 
@@ -170,7 +171,7 @@ class Level(wiring.Component):
         new, bounds, room, stopped = activation.o, waiting.payload, Signal(), Signal()
         connect(m, waiting.o, iterator.i)
         m.d.sync += [
-            room.eq(waiting.level <= WAITING - UNSEEN),
+            room.eq(below(waiting.level, WAITING - UNSEEN + 1)),
             stopped.eq(stop),
         ]
         m.d.comb += [

@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 from typing import Any
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Module, Mux, Signal, Value
 
 from daedal.hw.access_unit.levels.bundles import RESULT_FIELDS, assign, names
+from daedal.hw.lib.ladder import climb, rungs
 from daedal.hw.lib.replicate import replicate
 
 
@@ -43,28 +44,6 @@ def ladder(m: Module, name: str, choices: Sequence[Value], marks: Sequence[Value
     with m.If(move):
         m.d.sync += held.eq(steps)
     return climb(choices, held)
-
-
-def rungs(marks: Sequence[Value]) -> Value:
-    """What ``climb`` is to choose: whether none of the first pair, an odd one, and a bit for each other pair."""
-    pairs = [Cat(marks[n : n + 2]).any() for n in range(2, len(marks), 2)]
-    return Cat(~Cat(marks[:2]).any(), Cat(marks[1::2]).any(), *pairs)
-
-
-def climb(choices: Sequence[Value], steps: Value) -> Value:
-    """The one of ``choices`` that the marks of which ``steps`` are the ``rungs`` say.
-
-    One LUT of four inputs for a bit of each pair: the first pair's tells the second's what to choose when it has
-    nothing to give itself, and so on.
-    """
-    none, odd, *pairs = steps
-    width = max(len(choice) for choice in choices)
-    result = Mux(none, replicate(odd, width), Mux(odd, choices[1] if len(choices) > 1 else 0, choices[0]))
-    for number, pair in enumerate(pairs, 1):
-        even_choice, *odd_choice = choices[2 * number : 2 * number + 2]
-        chosen = (odd_choice[0] & result) | (even_choice & ~result) if odd_choice else even_choice
-        result = Mux(pair, chosen, result)
-    return result
 
 
 def targets(m: Module, name: str, destination: Any, registers: int) -> Signal:

@@ -35,8 +35,7 @@ class PredicateCounter(wiring.Component):
             m.d.sync += holds.eq(
                 (self.control.predicate == Predicate.ALWAYS) | (predicate ^ (self.control.sense == Sense.ZERO))
             )
-        first = judged.flags.begin[self._level]
-        m.d.comb += total.eq(Mux(first, 0, count) + holds)
+        m.d.comb += total.eq(count + holds)
         counts = self.control.enable & (judged.work | judged.empty)
         bits = targets(m, "count", self.control.destination, self._config.registers)
         value = total & replicate(judged.work, self._config.address_bits)
@@ -44,12 +43,17 @@ class PredicateCounter(wiring.Component):
         return m
 
     def _counted(self, m: Module, judged: WorkBus, total: Signal) -> Value:
-        """The count so far; in a level with contexts, that of the iteration's own."""
+        """The count so far in the activation; in a level with contexts, in the iteration's own.
+
+        Without them it is 0 again behind an activation's last iteration, by the flip-flops' own reset.
+        """
         contexts, counted = self._config.contexts[self._level], judged.valid & judged.work
         if not contexts:
             count = Signal(self._config.address_bits)
             with m.If(counted):
                 m.d.sync += count.eq(total)
+            with m.If(counted & judged.flags.end[self._level]):
+                m.d.sync += count.eq(0)
             return count
         m.submodules.counts = counts = memory.Memory(shape=self._config.address_bits, depth=contexts, init=[])
         keep, read = counts.write_port(), counts.read_port(domain="comb")
@@ -59,4 +63,4 @@ class PredicateCounter(wiring.Component):
             keep.data.eq(total),
             read.addr.eq(judged.flags.context),
         ]
-        return read.data
+        return Mux(judged.flags.begin[self._level], 0, read.data)
