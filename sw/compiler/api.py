@@ -18,7 +18,7 @@ from daedal.compiler.frontends.torch.trace.module_trace import trace
 from daedal.compiler.frontends.torch.trace.quantised_modules import with_operators
 from daedal.compiler.frontends.torch.traced_module import TracedModule
 from daedal.compiler.operation_compiler import compiler_for
-from daedal.compiler.opt_levels import BEST, check_opt
+from daedal.compiler.opt_levels import BEST, check_exact, check_opt
 from daedal.compiler.planning import default_plan
 from daedal.compiler.transforms.builders.emitter import BOUNDS
 from daedal.driver.device import Device
@@ -42,6 +42,7 @@ def compile(
     plan: None = ...,
     offload: Sequence[str] | None = ...,
     budget: int | None = ...,
+    exact: bool = ...,
 ) -> Executable: ...
 
 
@@ -54,6 +55,7 @@ def compile(
     bounds: str = ...,
     opt: int = ...,
     plan: Plan | None = ...,
+    exact: bool = ...,
 ) -> SystemExecutable: ...
 
 
@@ -80,6 +82,7 @@ def compile(
     plan: Plan | None = None,
     offload: Sequence[str] | None = None,
     budget: int | None = None,
+    exact: bool = True,
 ) -> Executable | KernelExecutable:
     """An executable whose embedding operations run on ``device``; all others run in PyTorch.
 
@@ -111,6 +114,9 @@ def compile(
     budget
         Bytes of device memory for the module's tables. Those that do not fit any more, in the order in which they are
         used, stay in PyTorch, as does a table that is larger than the device's memory.
+    exact
+        Whether all results have PyTorch's bits. With False, sums and means of looked-up rows that PyTorch adds in an
+        order of its own run on the device too, one row after the other.
 
     The executable works as the module does at the time of the call: what was changed in its parameters counts (as far
     as ``table_check`` of ``Device.open`` sees it), and so does another tensor in a parameter's place, another mode
@@ -131,6 +137,7 @@ def compile(
         )
     if not isinstance(device, Device | System):
         raise UnsupportedOperation(f"device must be what daedal.Device.open or System.open gives, not {device!r}")
+    check_exact(exact)
     _check_plan(plan, module, device)
     inputs, named = _examples(example_inputs, example_kwargs)
     if isinstance(device, System):
@@ -141,8 +148,10 @@ def compile(
         raise UnsupportedOperation(f"example_inputs must be plain tensors, outside of transforms and modes: {reason}")
     if isinstance(module, KernelFunction):
         assert isinstance(device, Device)
-        if offload is not None or budget is not None:
-            raise UnsupportedOperation("offload and budget must be left out for a kernel, which runs on the device")
+        if offload is not None or budget is not None or not exact:
+            raise UnsupportedOperation(
+                "offload, budget and exact must be left out for a kernel, which runs on the device as it is written"
+            )
         if named:
             raise UnsupportedOperation(f"arguments of a kernel must be given by position, not as {', '.join(named)}")
         loops = KernelExecutable(module, device, why_not_plain, bounds, opt)
@@ -161,7 +170,7 @@ def compile(
     inputs, module = signature.by_position(inputs, named), signature.module
     followed = None if isinstance(module, ExportedProgram) else module
     types = computed_types(device.config)
-    program = TracedModule(trace(module, inputs), followed, signature, placement, types)
+    program = TracedModule(trace(module, inputs), followed, signature, placement, types, exact)
     compile_operation = compiler_for(device.config, bounds, opt)
     if isinstance(device, System):
         executable: Executable = SystemExecutable(program, device, compile_operation, bounds, opt, default_plan, plan)

@@ -19,7 +19,7 @@ from daedal.compiler.frontends.torch.placement import Placement
 from daedal.compiler.frontends.torch.registry import find_operations
 from daedal.compiler.frontends.torch.traced_module import TracedGraph
 from daedal.compiler.operation_compiler import compiler_for
-from daedal.compiler.opt_levels import BEST, check_opt
+from daedal.compiler.opt_levels import BEST, check_exact, check_opt
 from daedal.compiler.planning import default_plan
 from daedal.compiler.transforms.builders.emitter import BOUNDS
 from daedal.driver.device import Device
@@ -47,7 +47,7 @@ class Options:
     backend
         The Dynamo backend for all that PyTorch runs: ``eager`` (as it is, equal to eager PyTorch bit for bit),
         ``inductor``, or any other name that ``torch.compile`` knows.
-    offload, budget
+    offload, budget, exact
         What may run on the device, as in ``daedal.compile``.
     """
 
@@ -57,6 +57,7 @@ class Options:
     backend: str = "eager"
     offload: Sequence[str] | None = None
     budget: int | None = None
+    exact: bool = True
 
     @classmethod
     def read(cls, options: Mapping[str, Any] | None) -> "Options":
@@ -71,6 +72,7 @@ class Options:
         if read.bounds not in BOUNDS:
             raise ValueError(f"option bounds must be one of {', '.join(BOUNDS)}, not {read.bounds!r}")
         check_opt(read.opt)
+        check_exact(read.exact)
         if read.backend == "daedal" or read.backend not in torch._dynamo.list_backends(()):
             raise ValueError(
                 f"option backend must be another backend of torch.compile, such as eager or inductor, "
@@ -170,10 +172,12 @@ def backend(
     trains = torch.is_grad_enabled() or any(node.target is torch._C._set_grad_enabled for node in graph.graph.nodes)
     placement = Placement.read(device, chosen.offload, chosen.budget)
     types = computed_types(device.config)
-    calls, reasons = find_operations(graph.graph, trains=trains, types=types, placement=placement)
+    calls, reasons = find_operations(graph.graph, trains=trains, types=types, placement=placement, exact=chosen.exact)
     executable: Executable | None = None
     if calls:
-        program = TracedGraph(graph, trains=trains, rest=chosen.backend, types=types, placement=placement)
+        program = TracedGraph(
+            graph, trains=trains, rest=chosen.backend, types=types, placement=placement, exact=chosen.exact
+        )
         compile_operation = compiler_for(device.config, chosen.bounds, chosen.opt)
         if isinstance(device, System):
             executable = SystemExecutable(program, device, compile_operation, chosen.bounds, chosen.opt, default_plan)

@@ -75,10 +75,11 @@ def find_operations(
     trains: bool = False,
     types: Collection[str] = tuple(ROW_TYPES),
     placement: Placement | None = None,
+    exact: bool = True,
 ) -> tuple[dict[fx.Node, Operation], dict[str, str]]:
     """The operations to offload, by node; and why those that stay in PyTorch do, by name. With ``trains`` what is known
     to need a gradient stays. ``types``: what the machine computes with, as PyTorch calls it. ``placement`` says what
-    else stays, and raises what it has against all of it.
+    else stays, and raises what it has against all of it. Without ``exact``, sums may be added in another order.
     """
     ledger = None if placement is None else placement.ledger()
     take_names(graph)
@@ -92,6 +93,9 @@ def find_operations(
             if kind is None or kind.takes_results is not takes_results:
                 continue
             operation = kind.match(node, found)
+            if isinstance(operation, Operation):
+                operation = operation if exact else operation.inexact()
+                operation = operation.why_inexact or operation
             if isinstance(operation, Operation):
                 operation = _why_not(operation, ledger, trains=trains, types=types) or operation
             if isinstance(operation, str):

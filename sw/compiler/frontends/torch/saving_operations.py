@@ -32,6 +32,8 @@ def saved_operation(operation: Operation) -> SavedOperation:
         return SavedBags(operation.mode, operation.padding, operation.include_last_offset)
     if isinstance(operation, Lookup):
         return SavedLookup(operation.wraps, isinstance(operation, GatheredRows))
+    if isinstance(operation, PooledLookup) and not operation.is_exact:
+        raise UnsupportedOperation(f"{operation.label}: a file cannot hold what was compiled with exact=False")
     if isinstance(operation, PooledLookup):
         return SavedPooledLookup(
             operation.mode, BLOCK, _lengths(operation), operation.keeps_dim, operation.lookup.wraps

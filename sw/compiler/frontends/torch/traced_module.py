@@ -51,6 +51,8 @@ class TracedGraph:
         What the machine computes with, as PyTorch calls it.
     placement
         What the user wants on the device; None for all that it can do.
+    exact
+        Whether sums have PyTorch's order of additions.
 
     Raises UnsupportedOperation if there is nothing to hand over.
     """
@@ -63,9 +65,12 @@ class TracedGraph:
         rest: str = "eager",
         types: Collection[str] = tuple(ROW_TYPES),
         placement: Placement | None = None,
+        exact: bool = True,
     ) -> None:
         self._graph, self._structure = _copy(graph)
-        calls, self.reasons = find_operations(self._graph.graph, trains=trains, types=types, placement=placement)
+        calls, self.reasons = find_operations(
+            self._graph.graph, trains=trains, types=types, placement=placement, exact=exact
+        )
         if not calls:
             why = [f"{name}: {reason}" for name, reason in self.reasons.items()]
             raise UnsupportedOperation("; ".join(why) or _nothing(self._graph))
@@ -183,7 +188,7 @@ class TracedModule:
         The module; None for a program that was exported, of which only the contents of tensors change.
     signature
         How inputs by name go to it.
-    placement, types
+    placement, types, exact
         As of ``TracedGraph``.
     """
 
@@ -194,13 +199,15 @@ class TracedModule:
         signature: Signature,
         placement: Placement | None = None,
         types: Collection[str] = tuple(ROW_TYPES),
+        exact: bool = True,
     ) -> None:
         self._module, self._signature, self._placement, self._types = module, signature, placement, types
+        self._exact = exact
         self._traces: list[_Trace] = []
         self._add(graph)
 
     def _add(self, graph: fx.GraphModule) -> None:
-        traced = TracedGraph(graph, types=self._types, placement=self._placement)
+        traced = TracedGraph(graph, types=self._types, placement=self._placement, exact=self._exact)
         self._use(_Trace(traced, None if self._module is None else Followed(self._module)))
 
     def _use(self, trace: _Trace) -> None:

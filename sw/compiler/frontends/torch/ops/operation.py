@@ -97,6 +97,15 @@ class Operation(ABC):
         """What PyTorch makes of these values of its sources."""
 
     @property
+    def why_inexact(self) -> str:
+        """Why the machine cannot add in PyTorch's order, as far as tracing knows; empty if it can, or need not."""
+        return ""
+
+    def inexact(self) -> "Operation":
+        """The same, where sums may be added in another order than PyTorch's."""
+        return self
+
+    @property
     def absorbed(self) -> tuple[fx.Node, ...]:
         """Nodes whose work it does too, since nothing else needs what they give."""
         return ()

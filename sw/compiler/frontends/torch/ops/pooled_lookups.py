@@ -5,7 +5,7 @@ so where that order is sums of 16 rows at a time; whether it is, PyTorch is aske
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, ClassVar
 
@@ -36,9 +36,12 @@ FEW_COLUMNS = 4
 MOST_ROWS = BLOCK * BLOCK
 """With more rows there are sums of sums of sums."""
 
+MOST_ROWS_OF_A_CHAIN = 1 << 16
+"""Rows that are added one after the other where the order does not matter."""
+
 ORDER = (
     f"in an order of its own; the machine can follow it along dim 1, for 1 to {MOST_ROWS} rows of 4 or a multiple of "
-    f"{COLUMNS} elements of float32 that nothing else uses"
+    f"{COLUMNS} elements of float32 that nothing else uses; others of float32 with exact=False"
 )
 """What there is to say of others."""
 
@@ -60,6 +63,7 @@ class PooledLookup(Operation):
     keeps_dim: bool
     weights: object = None
     product: fx.Node | None = None
+    is_exact: bool = True
 
     @classmethod
     def match(cls, node: fx.Node, found: Mapping[fx.Node, Operation]) -> Operation | str | None:
@@ -87,19 +91,31 @@ class PooledLookup(Operation):
         """The rows, and their products with weights."""
         return (self.rows,) if self.product is None else (self.product, self.rows)
 
+    @property
+    def why_inexact(self) -> str:
+        """See ``Operation``."""
+        return "" if not self.is_exact or _may_follow(example_of(self.rows)) else f"PyTorch adds such rows {ORDER}"
+
+    def inexact(self) -> Operation:
+        """See ``Operation``."""
+        return replace(self, is_exact=False)
+
     def request(self, table: Tensor, indices: Tensor, weights: Tensor | None = None) -> Request:
-        """See ``pooled_request``; UnsupportedOperation where PyTorch's order of additions is none that bags have."""
+        """See ``pooled_request``; UnsupportedOperation where PyTorch's order of additions is none that bags have, and
+        that matters.
+        """
         table, integers = table_of(self.name, table), integers_of(self.name, "indices", indices)
         self.lookup.check_order(indices)
         length, width = indices.shape[1], table.shape[1]
-        if not adds_in_blocks(length, width):
+        follows = adds_in_blocks(length, width)
+        if not follows and (self.is_exact or not 0 < length < MOST_ROWS_OF_A_CHAIN):
             raise UnsupportedOperation(f"{self.name}: PyTorch adds {length} rows of {width} elements {ORDER}")
         factors = None
         if weights is not None:
             factors = weights_of(self.name, weights.squeeze(2).to(table.dtype), table.dtype)
         return pooled_request(
             self.name, table, integers, self.mode,
-            block=BLOCK, weights=factors, keeps_dim=self.keeps_dim, wraps=self.lookup.wraps,
+            block=BLOCK if follows else None, weights=factors, keeps_dim=self.keeps_dim, wraps=self.lookup.wraps,
         )  # fmt: skip
 
     def in_torch(self, table: Tensor, indices: Tensor, weights: Tensor | None = None) -> Tensor:
@@ -140,7 +156,10 @@ def _can_follow(node: fx.Node, rows: fx.Node, lookup: Lookup, options: Mapping[s
         return False
     if any(options[name] is not None for name in options.keys() - {"dim", "keepdim"}):
         return False
-    is_alone = set(rows.users) == {node} and _may_follow(example_of(rows))
+    known = example_of(rows)
+    is_alone = (
+        set(rows.users) == {node} and isinstance(known, Tensor) and known.dtype is torch.float32 and known.dim() == 3
+    )
     return is_alone and not may_change([rows, lookup.table, lookup.indices], rows, node)
 
 

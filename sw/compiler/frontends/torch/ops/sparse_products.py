@@ -1,7 +1,7 @@
 """Sparse times dense matrices."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import torch
@@ -39,6 +39,7 @@ class SparseProduct(Operation):
     adds_rows = True
 
     matrix: object
+    is_exact: bool = field(default=True, kw_only=True)
 
     @classmethod
     def match(cls, node: fx.Node, found: Mapping[fx.Node, Operation]) -> Operation | str | None:
@@ -98,12 +99,16 @@ class SparseProduct(Operation):
     def _is_fused(self, width: int, reduce: str = "") -> bool:
         """Whether PyTorch rounds products and sums at once; UnsupportedOperation for an order that bags do not have."""
         order = csr_order.order_of(width, reduce)
-        if order is None:
+        if order is None and self.is_exact:
             raise UnsupportedOperation(
                 f"{self.name}: PyTorch adds the products of a CSR matrix with rows of {width} elements in an order of "
-                "its own on this processor: use to_sparse_coo()"
+                "its own on this processor: use to_sparse_coo(), or exact=False"
             )
-        return order == csr_order.FUSED
+        return order != csr_order.ROUNDED
+
+    def inexact(self) -> Operation:
+        """See ``Operation``."""
+        return replace(self, is_exact=False)
 
     def in_torch(self, matrix: Tensor, table: Tensor) -> Tensor:
         """The product."""
