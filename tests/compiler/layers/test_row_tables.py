@@ -201,7 +201,7 @@ def test_integers_that_do_not_fill_a_byte(library: str, format: str, dims: Any, 
 @pytest.mark.rtl
 @pytest.mark.slow
 def test_rtl() -> None:
-    """Every format with weights, on the RTL as on the emulator; rows with a head on as many lanes as a line has words."""
+    """Every format with weights, on the RTL as on the emulator."""
     rng, found = np.random.default_rng(54), dict[str, list[Array]]()
     indices, weights = rng.integers(-1, 9, (4, 6)), rng.standard_normal((4, 6), np.float32)
     raw = {name: rng.integers(0, 120, (9, 200), dtype=np.uint8) for name in daedal.quantized.FORMATS}
