@@ -9,8 +9,8 @@ nor the hardware description nor the compiler)::
 
 ``Device``
     A machine to run on, simulated or emulated; owns the memory and the tables in it.
-``System``, ``plan``, ``Plan``
-    Several machines that share nothing, and who of them does what.
+``System``, ``plan``, ``Plan``, ``fleet``
+    Several machines that share nothing, who of them does what, and what many devices with links would give.
 ``compile``
     Turns an ``nn.Module`` or an ``ExportedProgram`` into an executable for one device.
 ``kernel``, ``dims``, ``f32``, ``i32``, ``i64``, ``zeros``, ``dot``, ``exp``, ``sqrt``, ``sigmoid``
@@ -80,7 +80,7 @@ if TYPE_CHECKING:
     )
     from daedal.compiler.frontends.saved.load import load
     from daedal.compiler.frontends.torch.dynamo import graphs
-    from daedal.compiler.planning import plan
+    from daedal.compiler.planning import fleet, plan
     from daedal.driver.device import Device
     from daedal.hw.isa.tools.assembler import assemble, disassemble
     from daedal.system.plan import Plan
@@ -124,6 +124,7 @@ __all__ = [
     "exp",
     "f16",
     "f32",
+    "fleet",
     "fma",
     "graphs",
     "i8",
@@ -152,6 +153,7 @@ _LAZY = {
     "exp": "daedal.compiler.frontends.python.names",
     "f16": "daedal.compiler.frontends.python.names",
     "f32": "daedal.compiler.frontends.python.names",
+    "fleet": "daedal.compiler.planning",
     "fma": "daedal.compiler.frontends.python.names",
     "i8": "daedal.compiler.frontends.python.names",
     "i32": "daedal.compiler.frontends.python.names",

@@ -15,6 +15,7 @@ from daedal.bench.suites import (
     model_check,
     model_runs,
     overhead,
+    plans,
     prediction,
     published,
     shapes,
@@ -35,7 +36,7 @@ MODEL = "model"
 
 DETAILS: tuple[Suite, ...] = (
     single_layers.SUITE, comparison.SUITE, levels.SUITE, launches.SUITE, linearity.SUITE, speed.SUITE, overhead.SUITE,
-    systems.SUITE, published.SUITE,
+    systems.SUITE, plans.SUITE, published.SUITE,
 )  # fmt: skip
 """What is measured in detail, of the machine, the compiler and the host."""
 

@@ -127,6 +127,7 @@ def command(
     speed            simulators and host by the wall clock
     overhead         an import, a compilation, a launch
     system           many tiles, of which two run on the RTL
+    plans            plans beside round robin, and the planner on many tables
     models           models of other people: what of them runs on the device
     prediction       what boards would do, by their reports
 

@@ -141,7 +141,7 @@ def compile(
     _check_plan(plan, module, device)
     inputs, named = _examples(example_inputs, example_kwargs)
     if isinstance(device, System):
-        device.check()
+        device.check_open()
     placement = Placement.read(device, offload, budget)
     reason = why_not_here() or why_not(pytree.tree_leaves((inputs, named)))
     if reason is not None:

@@ -18,6 +18,7 @@ from daedal.compiler.opt_levels import BEST
 from daedal.errors import UnsupportedOperation
 from daedal.system.demand import Demands
 from daedal.system.executable import SystemExecutable
+from daedal.system.fleet import FleetEstimate, estimate
 from daedal.system.plan import Plan
 from daedal.system.planner import Planner
 from daedal.system.system import System
@@ -54,6 +55,46 @@ def plan(
     model without operations for a device, OutOfDeviceMemory for a table that fits no tile, ValueError for another
     ``extra_bytes``.
     """
+    check_extra(extra_bytes)
+    return plan_of(_demands(model, system, sample), system, extra_bytes)
+
+
+def fleet(
+    model: nn.Module | ExportedProgram,
+    system: System,
+    *,
+    sample: Sequence[Any] | Tensor,
+    link: float,
+    devices: Sequence[int] = (8, 64, 1000),
+    extra_bytes: float = EXTRA_BYTES,
+) -> tuple[FleetEstimate, ...]:
+    """What so many devices would give, each like a tile of ``system`` and with a link to all others; predicted.
+
+    Tables are shared out as by :func:`plan`. Devices are taken to want an equal share of all bags each, so all other
+    results go over the links, while the next batch is worked at.
+
+    Parameters
+    ----------
+    model, system, sample, extra_bytes
+        As of :func:`plan`; how many tiles ``system`` has does not count.
+    link
+        Bytes per cycle that a device can send: 125 for 100 Gbit/s at 100 MHz.
+    devices
+        Numbers of devices to try.
+
+    Raises what :func:`plan` does, and ValueError for a number of devices or a link that there is not.
+    """
+    check_extra(extra_bytes)
+    demands = _demands(model, system, sample).all
+    memory_bytes = min(tile.target.memory_bytes for tile in system.tiles)
+    return tuple(
+        estimate(demands, system.config, system.memory, memory_bytes, devices=count, link=link, extra_bytes=extra_bytes)
+        for count in devices
+    )
+
+
+def _demands(model: object, system: object, sample: object) -> Demands:
+    """What a sample of the model's inputs asks for."""
     if not isinstance(model, nn.Module | ExportedProgram):
         raise UnsupportedOperation(
             f"model must be a torch.nn.Module or an ExportedProgram, not {type(model).__name__}: loops "
@@ -64,11 +105,10 @@ def plan(
     if not isinstance(sample, Tensor | tuple | list):
         raise UnsupportedOperation(f"sample must be a tensor or a tuple of inputs, not {type(sample).__name__}")
     inputs = (sample,) if isinstance(sample, Tensor) else tuple(sample)
-    system.check()
+    system.check_open()
     reason = why_not_here() or why_not(pytree.tree_leaves(inputs))
     if reason is not None:
         raise UnsupportedOperation(f"sample must be plain tensors, outside of transforms and modes: {reason}")
-    check_extra(extra_bytes)
     try:
         followed = None if isinstance(model, ExportedProgram) else model
         program = TracedModule(
@@ -78,7 +118,7 @@ def plan(
         raise UnsupportedOperation(f"sample must be inputs of the model, of which it can be traced: {error}") from error
     compile_operation = compiler_for(system.config, "fatal", BEST)
     executable = SystemExecutable(program, system, compile_operation, "fatal", BEST, default_plan)
-    return plan_of(executable.demands(inputs), system, extra_bytes)
+    return executable.demands(inputs)
 
 
 def check_extra(extra_bytes: object) -> None:

@@ -4,10 +4,10 @@ import atexit
 import gc
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from types import TracebackType
-from typing import Any, NoReturn, Self, SupportsIndex
+from typing import Any, Self, SupportsIndex
 from weakref import WeakSet
 
+from daedal.base.opened import Opened
 from daedal.base.process_resource import Owned
 from daedal.driver.launch.launch import Launch
 from daedal.driver.launch.launcher import Launcher
@@ -35,7 +35,7 @@ FIRST_ADDRESS = 4096
 """Memory below this address is never handed out: a forgotten address does not hit anything."""
 
 
-class Device:
+class Device(Opened):
     """A machine to run on. Make one with :meth:`open`; use it in a ``with`` block or call :meth:`close`.
 
     Calls of executables, and launches, take turns if they come from several threads. It may be closed by any thread at
@@ -141,24 +141,9 @@ class Device:
         if opened is not None and not self._owned.forked:
             opened.close()
 
-    def __enter__(self) -> Self:
+    def check_open(self) -> None:
+        """Raise DeviceClosed if it was closed, DeviceForked in a forked process."""
         _ = self.target
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def __copy__(self) -> Self:
-        return self
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        """A copy of what was compiled for a device works on the same device."""
-        return self
-
-    def __reduce__(self) -> NoReturn:
-        raise TypeError("a Device, and what was compiled for it, cannot be pickled: compile the module again")
 
     def __repr__(self) -> str:
         if self._owned.forked:

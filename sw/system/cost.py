@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from daedal.hw.config.core import Config
 from daedal.system.demand import Demand
 
-START_CYCLES = 700
+START_CYCLES = 300
 """Of a launch before its first row and after its last one."""
 
 

@@ -120,7 +120,7 @@ class SystemExecutable(Executable):
             return self._begin(self._program.by_position(inputs, named))
 
     def _begin(self, inputs: Sequence[Any]) -> SystemSubmitted:
-        self.system.check()
+        self.system.check_open()
         for tile in self.system.tiles:
             wait_for(tile)
         self._make_plan(inputs)

@@ -11,6 +11,7 @@ from typing import Any, overload
 from daedal.base.files import read_json, write_json
 from daedal.base.messages import shown
 from daedal.errors import FileError, PlanMismatch
+from daedal.system.picture import picture_of
 from daedal.system.plan_fields import list_of, number_of, object_of, range_of, text_of
 
 SCHEMA = 1
@@ -155,6 +156,17 @@ class Plan:
             lines += [f"  {_where(piece, table)}" for piece in pieces if len(pieces) > 1]
         return "\n".join(lines)
 
+    def picture(self, path: str | Path) -> None:
+        """Draw each tile's load as a bar, with a part for each piece (SVG); FileError if it cannot be written."""
+        drawn = [
+            (piece.tile, piece.table, _work(piece, self.table[piece.table]), _where(piece, self.table[piece.table]))
+            for piece in self.pieces
+        ]
+        try:
+            Path(path).write_text(picture_of(self.explain().partition("\n")[0], self.cycles, drawn), encoding="utf-8")
+        except OSError as error:
+            raise FileError(f"{path} cannot be written: {error.strerror or error}") from error
+
     def _why(self, table: PlannedTable) -> str:
         pieces = self.pieces_of[table.name]
         if len(pieces) == 1:
@@ -175,6 +187,12 @@ class Plan:
 
     def _document(self) -> dict[str, Any]:
         return {"schema": SCHEMA, **asdict(self)}
+
+
+def _work(piece: Piece, table: PlannedTable) -> float:
+    """What the piece is in proportion to, among those of its tile: columns of rows that are read and written."""
+    (c0, c1), (b0, b1) = piece.columns, piece.bags
+    return (c1 - c0) * (b1 - b0) * (table.lookups / table.bags + 1)
 
 
 def _where(piece: Piece, table: PlannedTable) -> str:

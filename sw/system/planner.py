@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from itertools import pairwise
+from math import ceil
 
 from daedal.driver.memory.layout import row_pitch
 from daedal.errors import OutOfDeviceMemory
@@ -14,6 +15,9 @@ from daedal.system.plan import Piece, Plan, Range
 
 CLOSE = 1.01
 """Longest ÷ mean load at which no more is cut."""
+
+NEARLY = 0.1
+"""Of a tile's share: what a slice may have more before it is cut again, which takes the indices once more."""
 
 FOR_HEAVY = 0.8
 """The share of the bytes for copies that may go to tables with more work than a tile has time for."""
@@ -114,7 +118,7 @@ class Planner:
             return None
         if target <= 0 or len(self._tiles) == 1:
             return 0.0
-        return sum(max(0, -(-each.load // target) - 1) * each.bytes for each in slices)
+        return sum(max(0, ceil(each.load / target - NEARLY) - 1) * each.bytes for each in slices)
 
     def _next_count(self, part: Part, count: int) -> int | None:
         step = part.demand.step

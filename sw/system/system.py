@@ -3,9 +3,9 @@
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager
-from types import TracebackType
-from typing import Any, NoReturn, Self, SupportsIndex
+from typing import Any, Self, SupportsIndex
 
+from daedal.base.opened import Opened
 from daedal.base.process_resource import Owned
 from daedal.driver.device import MEMORY_BYTES, Device
 from daedal.driver.tables.table_sources import Source, TableCheck
@@ -16,7 +16,7 @@ from daedal.hw.config.core import Config
 from daedal.system.plan import MOST_TILES
 
 
-class System:
+class System(Opened):
     """Tiles, each a core with its own memory. Make one with :meth:`open`; use it in a ``with`` block or call
     :meth:`close`.
 
@@ -79,25 +79,6 @@ class System:
         if not self._owned.forked:
             self._threads.shutdown(wait=False)
 
-    def __enter__(self) -> Self:
-        self.check()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def __copy__(self) -> Self:
-        return self
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        """A copy of what was compiled for a system works on the same system."""
-        return self
-
-    def __reduce__(self) -> NoReturn:
-        raise TypeError("a System, and what was compiled for it, cannot be pickled: compile the module again")
-
     def __repr__(self) -> str:
         state = "closed" if self.closed else f"{sum(len(tile.tables) for tile in self._tiles)} tables"
         return f"<System of {len(self._tiles)} × {self.config.name} {self.config.hash:#010x}, {state}>"
@@ -127,7 +108,7 @@ class System:
         """To be held while a call prepares, launches and waits."""
         return self._owned.lock
 
-    def check(self) -> None:
+    def check_open(self) -> None:
         """Raise DeviceClosed if it, or one of its tiles, was closed, DeviceForked in a forked process."""
         for number, tile in enumerate(self._tiles):
             if tile.closed:
@@ -137,7 +118,7 @@ class System:
     @property
     def tables(self) -> Mapping[str, Table]:
         """The resident tables, and parts of tables, by number of the tile and name, as ``"0:bags.0.weight"``."""
-        self.check()
+        self.check_open()
         return {f"{n}:{name}": table for n, tile in enumerate(self._tiles) for name, table in tile.tables.items()}
 
     @property

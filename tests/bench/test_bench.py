@@ -9,7 +9,7 @@ import torch
 
 from daedal.bench import registry
 from daedal.bench.suite import Machine, Order, Row, against, is_broken
-from daedal.bench.suites import launches, levels, linearity, single_layers, speed, systems
+from daedal.bench.suites import launches, levels, linearity, plans, single_layers, speed, systems
 from daedal.bench.workloads import layers
 from daedal.bench.workloads.fleets import FLEETS
 from daedal.bench.workloads.runner import same_bits
@@ -202,6 +202,19 @@ def test_systems_are_run_on_all_their_tiles() -> None:
     assert [(row["workload"], row["tiles"]) for row in rows] == [("rm2", 1), ("rm2", 2), ("skew", 1), ("skew", 2)]
     assert all(row["bit_exact"] and not row["verdict"] and row["share"] is None for row in rows)
     assert rows[0]["predicted"] > rows[1]["predicted"]
+
+
+def test_plans_are_tried_on_the_model() -> None:
+    order = Order(((Config.preset("ddr3"), "litedram-ddr3-x16"),), quick=True, only=("skew",))
+    rows = {row["workload"]: row for row in plans.run(order, lambda what: None)}
+    assert list(rows) == ["skew, five distributions", "skew, Zipf", "26 tables", "100 tables", "1,000 tables"]
+    spread = rows["skew, five distributions"]
+    assert spread["value"] == max(spread["each"].values()) / min(spread["each"].values())
+    assert all(1 <= row["value"] < 2 and row["target"] == "model" for row in rows.values())
+    assert rows["1,000 tables"]["outcome"].endswith("reached (seconds)")
+    tables = plans.drawn(40)
+    assert tables == plans.drawn(40)
+    assert {each.lookups // each.bags for each in tables} == {1, 5, 20, 80}
 
 
 def test_fleets_by_name() -> None:

@@ -1,6 +1,7 @@
-"""The suite ``system``: what many tiles give, of which the longest and one at random run on the RTL."""
+"""The suite ``system``: what many tiles give; the longest and one at random run on the RTL, others on the model."""
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +19,10 @@ GOALS = {4: 0.95, 8: 0.90, 16: 0.86}
 """Least share of N times one core, by N."""
 
 QUEUED = 1
-"""Calls behind the first, whose cycles count: they begin while the one before them ends."""
+"""Calls behind the first of a queue, whose cycles count: they begin while the one before them ends."""
+
+OTHERS = "model"
+"""What the tiles run on that the order's target is not for: their cycles are predicted."""
 
 
 def run(order: Order, say: Say) -> Iterator[Row]:
@@ -51,41 +55,37 @@ def fleets_of(names: Sequence[str]) -> Sequence[str]:
 
 
 def measure(fleet: Fleet, distribution: str, tiles: int, machine: Machine) -> Row:
-    """Plan, run the longest tile and another one on the order's target, and all others on the emulator."""
+    """Plan, run the longest tile and another one on the order's target, and all others on the model."""
     module, inputs = fleet.make(distribution, machine.seed, machine.config)
-    with System.open(
-        "emulator", machine.config, machine.memory, tiles=tiles, memory_bytes=_bytes(fleet), table_check="versions"
-    ) as emulated:
-        plan = daedal.plan(module, emulated, sample=inputs)
+    options: dict[str, Any] = {"memory_bytes": bytes_of(fleet), "table_check": "versions"}
+    with System.open(OTHERS, machine.config, machine.memory, tiles=tiles, **options) as predicted:
+        plan = daedal.plan(module, predicted, sample=inputs)
         longest = int(np.argmax(plan.load))
         rest = [tile for tile in range(tiles) if tile != longest]
         chosen = [longest]
         if rest:
             chosen.append(int(np.random.default_rng(machine.seed).choice(rest)))
-        timed = {
-            tile: Device.open(
-                machine.target, machine.config, machine.memory, memory_bytes=_bytes(fleet), table_check="versions"
-            )
-            for tile in chosen
-        }
-        with System([timed.get(n, tile) for n, tile in enumerate(emulated.tiles)], machine.memory) as system:
+        timed = {tile: Device.open(machine.target, machine.config, machine.memory, **options) for tile in chosen}
+        with System([timed.get(n, tile) for n, tile in enumerate(predicted.tiles)], machine.memory) as system:
             exe = daedal.compile(module, inputs, device=system, plan=plan)
+            equal = same_bits(exe(*inputs), module(*inputs))
+            lone = [each.cycles for each in exe.stats.per_tile]
             futures = [exe.submit(*inputs) for _ in range(1 + QUEUED)]
-            equal = all(same_bits(future.result(), module(*inputs)) for future in futures)
+            equal = equal and all(same_bits(future.result(), module(*inputs)) for future in futures)
     each = [np.mean([future.stats.per_tile[tile].cycles for future in futures[1:]]) for tile in chosen]
-    alone = futures[0].stats.per_tile[longest].cycles
-    errors = [plan.load[tile] / futures[0].stats.per_tile[tile].cycles - 1 for tile in chosen if alone]
+    errors = [plan.load[tile] / lone[tile] - 1 for tile in chosen if lone[tile]]
     return {
         "workload": fleet.name, **machine.facts(), "distribution": distribution, "seed": machine.seed, "tiles": tiles,
-        "lookups": sum(len(indices) for indices, _ in inputs[0]), "cycles": float(max(each)), "cycles_alone": alone,
-        "cycles_other": float(min(each)), "predicted": max(plan.load), "balance": plan.balance,
-        "longest_by_shortest": max(plan.load) / max(1, min(plan.load)), "extra_bytes": plan.extra,
+        "lookups": sum(len(indices) for indices, _ in inputs[0]), "cycles": float(max(each)),
+        "cycles_alone": lone[longest], "cycles_other": float(min(each)), "predicted": max(plan.load),
+        "balance": plan.balance, "longest_by_shortest": max(lone) / max(1, min(lone)), "extra_bytes": plan.extra,
         "prediction_error": max(errors, key=abs, default=None), "bit_exact": equal,
         "verdict": "" if equal else NOT_EQUAL,
     }  # fmt: skip
 
 
-def _bytes(fleet: Fleet) -> int:
+def bytes_of(fleet: Fleet) -> int:
+    """Bytes of a tile's memory for a fleet."""
     return max(MEMORY_BYTES, fleet.table_bytes * 5 // 4)
 
 
@@ -99,6 +99,7 @@ SUITE = Suite(
         column("cycles", "cycles", ",.0f"), column("times one", "speed_up", ".2f"), column("share", "share", ".3f"),
         column("predicted alone", "predicted", ",d"), column("alone", "cycles_alone", ",d"),
         column("error", "prediction_error", "+.1%"), column("longest ÷ mean", "balance", ".3f"),
+        column("longest ÷ shortest", "longest_by_shortest", ".3f"),
         column("more bytes", "extra_bytes", ".1%"), column("equal", "bit_exact"), column("goal", "outcome"),
     ),
     run=run,

@@ -168,7 +168,7 @@ def backend(
     chosen = Options.read(options)
     device = chosen.device or default_device()
     if isinstance(device, System):
-        device.check()
+        device.check_open()
     trains = torch.is_grad_enabled() or any(node.target is torch._C._set_grad_enabled for node in graph.graph.nodes)
     placement = Placement.read(device, chosen.offload, chosen.budget)
     types = computed_types(device.config)
