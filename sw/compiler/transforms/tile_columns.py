@@ -201,7 +201,8 @@ class TileColumns(ModulePass):
             if isinstance(op, UnpackOp):
                 raise UnsupportedOperation(
                     f"{_loop_of(op)}: rows with a head of {slcv.width_of(op.row)} elements must be popped by one "
-                    f"instruction; here it takes {self.elements} at most"
+                    f"instruction; here it takes {self.elements} at most: split the columns into several tables, each "
+                    "with the scales and biases"
                 )
             if isinstance(op, slcv_scalars.ReduceOp) and slcv.width_of(op.rows[0]) > self.elements:
                 raise UnsupportedOperation(
