@@ -19,8 +19,8 @@ FOLDER = Path(__file__).parent
 
 _SOURCES = (
     "clock.h", "trace.h", "parameters.h", "queues_time.h", "memory_time.h", "front_time.h", "lanes_time.h",
-    "memory_time.cpp", "load_time.cpp", "front_time.cpp", "lanes_time.cpp", "store_time.cpp", "clock.cpp",
-    "clock_api.cpp",
+    "memory_time.cpp", "load_time.cpp", "loader_time.cpp", "front_time.cpp", "lanes_time.cpp", "store_time.cpp",
+    "clock.cpp", "clock_api.cpp",
 )  # fmt: skip
 
 

@@ -43,20 +43,22 @@ void Clock::rang() {
   doorbells_.push_back(now_);
 }
 
-void Clock::begin(std::uint64_t block, std::uint64_t words, std::uint64_t lines, bool fence) {
+void Clock::begin(std::uint64_t block, std::uint64_t words, std::uint64_t lines, bool follows, bool fence) {
   rung_ = doorbells_.empty() ? now_ : doorbells_.front();
   if (!doorbells_.empty()) doorbells_.pop_front();
   lanes_->mixed = mixed_;
   lanes_->launch(ended_);
-  front_->launch(rung_, block, words, lines, fence ? now_ : 0);
+  front_->launch(rung_, block, words, lines, follows, fence ? now_ : 0);
 }
 
-void Clock::level(bool enabled, bool interleaves, bool deals, unsigned loads, unsigned operations, unsigned operands) {
+void Clock::level(bool enabled, bool interleaves, bool deals, unsigned loads, unsigned operations, unsigned operands,
+                  unsigned held, unsigned words) {
   const std::size_t number = front_->shapes.size() % static_cast<std::size_t>(config_.levels);
   if (number == 0) interleaves_ = 0;
   interleaves_ |= static_cast<unsigned>(interleaves) << number;
   front_->shapes.push_back({enabled, config_.serial[number] != 0, interleaves, deals, static_cast<std::uint8_t>(loads),
                             static_cast<std::uint8_t>(operations), static_cast<std::uint8_t>(operands),
+                            static_cast<std::uint8_t>(words), static_cast<std::uint8_t>(held),
                             {limits_[0], limits_[1], limits_[2], limits_[3]}});
 }
 

@@ -23,13 +23,18 @@ class Clock {
   void rang();
   template <class Space>
   void begin(const Space& space, std::uint64_t block, std::uint64_t header, std::uint64_t bytes, bool fence) {
-    begin(space.map(block), header / WORD_BYTES, (bytes + bus_ - 1) / bus_, fence);
+    begin(space.map(block), header / WORD_BYTES, (bytes + bus_ - 1) / bus_, bytes > header, fence);
   }
   // A program's word; the first one of those that follow their block is in a line that is here already.
   void word(std::uint64_t place, bool first, std::uint64_t address) {
     put({timing::Kind::WORD, 0, 0, 0, address % bus_ == 0 || first, place});
   }
-  void level(bool enabled, bool interleaves, bool deals, unsigned loads, unsigned operations, unsigned operands);
+  // So many words has the program, which stands by itself.
+  void length(std::uint64_t words) {
+    put({timing::Kind::LENGTH, 0, 0, 0, static_cast<std::uint32_t>((words * WORD_BYTES + bus_ - 1) / bus_), 0});
+  }
+  void level(bool enabled, bool interleaves, bool deals, unsigned loads, unsigned operations, unsigned operands,
+             unsigned held, unsigned words);
   // The line that a load of the level that follows does not read, nor any behind it, before it is wanted.
   void limit(unsigned slot, std::uint64_t line) { limits_[slot] = line; }
   void nest();
@@ -50,7 +55,10 @@ class Clock {
   // A row, in parts that one request reads.
   template <class Space>
   void fetch(const Space& space, std::uint64_t queue, std::uint64_t address, std::uint64_t size, std::uint64_t at) {
-    std::uint64_t lines = (address % bus_ + size + bus_ - 1) / bus_, together = space.map.together(address) / bus_;
+    std::uint64_t lines = (address % bus_ + size + bus_ - 1) / bus_;
+    address -= address % bus_;
+    if (at != ~0ull) at -= at % bus_;
+    const std::uint64_t together = space.map.together(address) / bus_;
     const std::uint64_t block = std::min<std::uint64_t>(MAX_BURST, together ? together : 1);
     while (lines) {
       const std::uint64_t room = block - address / bus_ % block, part = std::min(lines, room);
@@ -78,7 +86,7 @@ class Clock {
   static constexpr std::size_t MOST = 1 << 14, LEAST = 1 << 13;
 
   void put(const timing::Entry& entry) { front_->trace.push(entry); }
-  void begin(std::uint64_t block, std::uint64_t words, std::uint64_t lines, bool fence);
+  void begin(std::uint64_t block, std::uint64_t words, std::uint64_t lines, bool follows, bool fence);
   void chunk(std::uint64_t queue, std::uint64_t address, std::uint64_t lines) {
     const auto slot = static_cast<std::uint8_t>(queue);
     const auto size = static_cast<std::uint32_t>(lines);

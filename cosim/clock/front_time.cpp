@@ -7,9 +7,11 @@ namespace daedal::timing {
 namespace {
 
 // Cycles from one thing to the next, as the RTL has them (docs/measuring/model.md).
-constexpr Time DOORBELL = 4;         // from the doorbell to the loader's first request
 constexpr Time LEVEL_START = 7;      // from a nest's last word to the first level's bundle
 constexpr Time HINT = 17;            // from there to the first request of a load
+// From a level's last bundle of a nest to the next one's words: it is through before the bundle has left. Fitted to
+// gathers of many widths.
+constexpr Time NEXT_NEST = -30;
 constexpr Time ACTIVATE = 22;        // from a parent's bundle to the first iteration's, if its lines are there
 constexpr Time TO_EVENTS = 9;        // from a bundle to its first step
 constexpr Time DEALT = 1;            // more if bundles are dealt
@@ -27,51 +29,8 @@ constexpr std::uint64_t ROWS_AHEAD = 18;  // steps' rows that wait for their slo
 
 FrontTime::FrontTime(const Config& config, MemoryTime& memory, Queues& queues)
     : config_(config), memory_(memory), queues_(queues) {
+  burst_ = static_cast<std::uint64_t>(std::min<std::int64_t>(MAX_BURST, config.page_bytes / config.bus_bytes));
   for (std::int64_t n = 0; n < config.levels; ++n) is_serial_ &= config.serial[n] != 0;
-}
-
-void FrontTime::launch(Time rung, std::uint64_t block, std::uint64_t header, std::uint64_t block_lines,
-                       Time not_before) {
-  header_ = header;
-  words_ = std::max(rung + DOORBELL, words_);
-  began_ = not_before;
-  word_line_used_ = word_lines_asked_ = word_lines_there_;
-  Time at = words_;
-  for (std::uint64_t n = 0; n < block_lines;) {
-    const std::uint32_t beats = static_cast<std::uint32_t>(std::min<std::uint64_t>(block_lines - n, MAX_BURST));
-    for (std::uint32_t k = 0; k < beats; ++k) word_lines_[word_lines_asked_ + k] = UNKNOWN;
-    memory_.ask(at, block + n * static_cast<std::uint64_t>(config_.bus_bytes), beats, LOADER, word_lines_asked_);
-    word_lines_asked_ += beats;
-    n += beats;
-    at += 2;
-  }
-}
-
-bool FrontTime::word(const Entry& entry) {
-  const auto line_words = static_cast<std::uint64_t>(config_.bus_bytes) / WORD_BYTES;
-  while (header_) {  // the launch block's words
-    const Time there = word_lines_[word_line_used_];
-    if (wait(there)) return false;
-    const std::uint64_t words = std::min(header_, line_words);
-    words_ = std::max(words_, there) + static_cast<Time>(words);
-    header_ -= words;
-    if (words == line_words || !header_) ++word_line_used_;
-  }
-  if (entry.size) {  // a new line
-    if (word_line_used_ == word_lines_asked_) {
-      const std::uint32_t lines = static_cast<std::uint32_t>(
-          std::min<std::uint64_t>(MAX_BURST, 4096 / static_cast<std::uint64_t>(config_.bus_bytes)));
-      for (std::uint32_t k = 0; k < lines; ++k) word_lines_[word_lines_asked_ + k] = UNKNOWN;
-      memory_.ask(words_, entry.address, lines, LOADER, word_lines_asked_);
-      word_lines_asked_ += lines;
-    }
-    const Time there = word_lines_[word_line_used_];
-    if (wait(there)) return false;
-    words_ = std::max(words_, there);
-    ++word_line_used_;
-  }
-  ++words_;
-  return true;
 }
 
 void FrontTime::nest() {
@@ -88,7 +47,9 @@ void FrontTime::nest() {
   deals_ = false;
   for (std::size_t n = 0; n < count; ++n) {
     Level& level = levels_[n];
-    level.out = std::max(level.out, started_ + LEVEL_START);
+    // A level has its words once it is through with the nest before.
+    level.begins = std::max(started_, level.out + nest_[n].words + NEXT_NEST);
+    level.out = std::max(level.out, level.begins + LEVEL_START);
     level.ready = level.prepared = level.out;
     deals_ |= nest_[n].deals;
   }
@@ -99,7 +60,7 @@ void FrontTime::nest() {
     load.limit = nest_[unit / 4].limits[unit % 4];
     load.used_line = !stream.empty() && stream.front().nest == nest_number_ ? stream.front().line : ~0ull >> 1;
     load.spread = nest_[unit / 4].interleaves;
-    if (!is_random(unit)) prefetch(unit, true, started_ + HINT);
+    if (!is_random(unit)) prefetch(unit, true, levels_[unit / 4].begins + HINT);
   }
 }
 
@@ -118,7 +79,9 @@ void FrontTime::bundle(const Entry& entry) {
     }
     if (parent != UNKNOWN || first) {  // another activation
       const Time from = parent == UNKNOWN ? at : parent;
-      level.prepared = std::max(level.prepared + std::max<Time>(1, shape.operands), from + ACTIVATE);
+      const bool begins_before = n && begins >> (n - 1) & 1;
+      const Time read = shape.operands + (begins_before ? shape.held : 0);
+      level.prepared = std::max(level.prepared + std::max<Time>(1, read), from + ACTIVATE);
     }
     Time interval = 1;
     if (shape.serial) interval = SERIAL_BUNDLE + SERIAL_LOAD * shape.loads + SERIAL_OPERATION * shape.operations;
@@ -211,6 +174,7 @@ bool FrontTime::step() {
   bool done = true;
   switch (entry.kind) {
     case Kind::WORD: done = word(entry); break;
+    case Kind::LENGTH: know_length(entry.size); break;
     case Kind::NEST: nest(); break;
     case Kind::LINE: done = line(entry); break;
     case Kind::RANDOM: done = random(entry); break;

@@ -15,7 +15,8 @@ class FrontTime {
 
   // A launch that was rung for at this time: its block of so many lines at this address is read, whose first words are
   // the header. No nest begins before the last time.
-  void launch(Time rung, std::uint64_t block, std::uint64_t header, std::uint64_t block_lines, Time not_before);
+  void launch(Time rung, std::uint64_t block, std::uint64_t header, std::uint64_t block_lines, bool follows,
+              Time not_before);
   // Does the next entry; false if something is not known yet.
   bool step();
   // What is awaited is taken to be there.
@@ -38,9 +39,12 @@ class FrontTime {
     std::uint64_t used_places[MAX_CONTEXTS] = {};
   };
   struct Level {
-    Time out = 0, ready = 0, prepared = 0;
+    Time out = 0, ready = 0, prepared = 0, begins = 0;
   };
 
+  void ask_words(Time at);
+  void know_length(std::uint64_t lines);
+  void begin_words(std::uint64_t address, std::uint64_t bytes, std::uint64_t lines, Time at);
   bool word(const Entry& entry);
   void nest();
   bool line(const Entry& entry);
@@ -69,7 +73,12 @@ class FrontTime {
   bool stepped_ = false;  // the present bundle has done a step
   std::uint64_t header_ = 0;   // words of the launch block that are not read yet
   Time words_ = 0, began_ = 0, started_ = 0;
-  std::uint64_t word_lines_asked_ = 0, word_lines_there_ = 0, word_line_used_ = 0;
+  // Lines that the loader has asked for and used; of those that follow each other the next one, how many it may ask for
+  // before it knows the program's length, and how many there are.
+  std::uint64_t word_lines_asked_ = 0, word_line_used_ = 0;
+  std::uint64_t words_next_ = 0, words_left_ = 0, words_total_ = 0, words_first_ = 0;
+  std::uint64_t burst_ = 1;  // lines of one
+  bool follows_ = false;  // the program stands behind its launch block
   Window<Time> word_lines_{4096};
   Time event_ = 0, chunk_ = 0, chunk_port_ = 0, now_ = 0;
   static constexpr std::uint64_t STARTS = 32;

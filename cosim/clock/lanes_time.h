@@ -33,7 +33,7 @@ class LanesTime {
   void finish(const Executed& one);
   bool put(const Executed& one);
   void line(Time at, std::uint64_t number);
-  void batch(Time at);
+  void batch(Time at, bool is_short);
   bool unknown(Time at) { return at == UNKNOWN && !forced_; }
   static void clear(Register& one) { one.first = one.last = -100; }
   Register& of(std::uint8_t number, std::uint8_t context) { return registers_[number][context]; }

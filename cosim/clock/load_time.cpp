@@ -9,7 +9,7 @@ namespace {
 
 constexpr Time LOOK_UP = 20;         // of an iteration's cycles, those from the look-up of its elements on
 constexpr Time LOAD_TO_BUNDLE = 25;  // from a line to the bundle with its element
-constexpr std::uint64_t SERIAL_LINES = 4;  // that a serial level keeps of each load
+constexpr std::uint64_t SERIAL_LINES = 3;  // of each load that a serial level has ahead of the one that it uses
 
 }  // namespace
 
@@ -140,7 +140,6 @@ void FrontTime::arrived(const Request& request, Time first) {
   if (request.reader == NOBODY) return;
   Window<Time>& there = request.reader == LOADER ? word_lines_ : loads_[request.reader - LOADS].there;
   for (std::uint32_t n = 0; n < request.lines; ++n) there[request.number + n] = first + n;
-  if (request.reader == LOADER) word_lines_there_ = std::max(word_lines_there_, request.number + request.lines);
 }
 
 }  // namespace daedal::timing

@@ -198,6 +198,9 @@ bool MemoryTime::serve(Request& served, Time& first) {
     }
     while (!writes_.empty() && writes_.front().first <= start) {  // lines that are written take their part of the bus
       part_ += static_cast<Time>(writes_.front().second) * p_.line_time;
+      bus_ = std::max(bus_, writes_.front().first) + part_ / PART;
+      part_ %= PART;
+      start = std::max(start, bus_);
       writes_.pop_front();
     }
     Request& head_ = best->flying.front();
@@ -215,6 +218,7 @@ bool MemoryTime::serve(Request& served, Time& first) {
     bus_ = start + part_ / PART;
     part_ %= PART;
     first = start + RETURN + (p_.dram ? p_.latency : 0);
+    returned_ = std::max(returned_, first + static_cast<Time>(served.lines));
     best->free = bus_;
     Bank& bank = banks_[row_of(served.address) & (banks_.size() - 1)];
     bank.through = std::max(bank.through, bus_);
@@ -230,14 +234,14 @@ bool MemoryTime::serve(Request& served, Time& first) {
   }
 }
 
-Time MemoryTime::write(Time at, std::uint64_t lines, bool holds) {
+Time MemoryTime::write(Time at, std::uint64_t lines, Batch batch) {
   const Time takes = static_cast<Time>(lines) * p_.line_time / PART;
-  if (!holds) {
+  if (batch == NO_HOLD) {
     writes_.push_back({at, lines});
     return std::max(at, std::min(bus_, at + 2 * static_cast<Time>(lines) * config_.ports)) + takes + p_.write_latency;
   }
   const Time from = holds_.empty() ? at : std::max(at, holds_.back().until);
-  const Time until = from + p_.turn + takes + takes / 50;
+  const Time until = from + (batch == SHORT ? p_.short_turn : p_.turn) + takes + takes / 50;
   holds_.push_back({from, until});
   return from + takes + takes / 50 + p_.write_latency;
 }

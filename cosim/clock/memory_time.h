@@ -29,8 +29,11 @@ class MemoryTime {
   // Serves the next burst: the time of its first line on the return bus; false if there is none.
   bool serve(Request& served, Time& first);
   // Lines that are written from this time on; when they are acknowledged.
-  Time write(Time at, std::uint64_t lines, bool holds);
+  enum Batch { NO_HOLD, WHOLE, SHORT };
+  Time write(Time at, std::uint64_t lines, Batch batch);
   Time now() const { return bus_; }
+  // Nothing is read at this time, as far as is known.
+  bool idle(Time at) const { return !pending_ && returned_ <= at; }
   std::uint64_t lines_asked = 0;
   std::uint64_t activations = 0;  // rows of banks that were opened
   std::uint64_t pending() const { return pending_; }
@@ -74,7 +77,7 @@ class MemoryTime {
   std::vector<Bank> banks_;
   std::deque<Hold> holds_;
   std::deque<std::pair<Time, std::uint64_t>> writes_;  // without a hold
-  Time bus_ = 0, part_ = 0, next_refresh_;
+  Time bus_ = 0, part_ = 0, next_refresh_, returned_ = 0;
   Window<Time> activations_{4096};
   std::uint64_t pending_ = 0;
   unsigned turn_ = 0;

@@ -11,9 +11,9 @@ from daedal.hw.config.core import Config
 PARTS = 256
 """Parts of a cycle in which times on the bus are counted."""
 
-TURN, ACKNOWLEDGED = 110, 25
-"""Cycles that reads wait around a batch of writes besides those of its lines, and after which its last line is
-acknowledged; fitted to LiteDRAM.
+TURN, SHORT_TURN, ACKNOWLEDGED = 70, 30, 25
+"""Cycles that reads wait around a batch of writes besides those of its lines, and around a short one that is written
+while few reads are on their way; cycles after which a batch's last line is acknowledged. Fitted to LiteDRAM.
 """
 
 CONTROLLER, REFRESHES = 10, 10
@@ -47,6 +47,7 @@ class Parameters:
     chunk: int = UNBOUNDED
     port_words: int = UNBOUNDED
     turn: int = 0
+    short_turn: int = 0
     write_latency: int = 0
 
 
@@ -119,7 +120,7 @@ def _litedram(of: Description) -> Parameters:
         1, of.phy["read_latency"] + CONTROLLER, PARTS, of.banks, of.page_bytes, precharge=timing["tRP"],
         activate=timing["tRCD"], active=timing["tRAS"], row_cycle=timing["tRC"], activate_gap=timing["tRRD"],
         refresh_interval=timing["tREFI"], refresh_time=timing["tRP"] + timing["tRFC"] + REFRESHES, chunk=LOAD_LINES,
-        port_words=PORT_LINES, turn=TURN, write_latency=ACKNOWLEDGED,
+        port_words=PORT_LINES, turn=TURN, short_turn=SHORT_TURN, write_latency=ACKNOWLEDGED,
     )  # fmt: skip
 
 
@@ -134,6 +135,6 @@ def _listed(config: Config, of: DramTimes) -> Memory:
         1, of.latency + CONTROLLER, PARTS, max(of.banks, config.banks), of.page_bytes, precharge=of.precharge,
         activate=of.activate, active=of.active, row_cycle=of.row_cycle, activate_gap=of.activate_gap,
         refresh_interval=of.refresh_interval, refresh_time=of.precharge + of.refresh + REFRESHES, chunk=LOAD_LINES,
-        port_words=PORT_LINES, turn=TURN, write_latency=ACKNOWLEDGED,
+        port_words=PORT_LINES, turn=TURN, short_turn=SHORT_TURN, write_latency=ACKNOWLEDGED,
     )  # fmt: skip
     return Memory(of.name, times, False, of.text(), of.clock, of.channels)

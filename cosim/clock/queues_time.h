@@ -14,6 +14,7 @@ struct QueueTimes {
   std::uint64_t depth, put = 0, taken = 0;
   Window<Time> in, out;
   std::uint64_t mark = 0, mark_at = 0;
+  std::uint64_t came = 0, gone = 0;  // entries, by the time that was asked for last
 
   // When there is a place for the next entry; UNKNOWN if nobody knows yet.
   Time room(std::uint64_t more = 0) const {
@@ -29,6 +30,12 @@ struct QueueTimes {
     if (held > mark) mark = held;
   }
   void take(Time at) { out[taken++] = at; }
+  // Entries that are there at this time, which is no earlier than in the call before, and were not taken.
+  std::uint64_t waiting(Time at) {
+    while (came < put && in[came] != UNKNOWN && in[came] <= at) ++came;
+    while (gone < taken && out[gone] <= at) ++gone;
+    return came - std::min(came, gone);
+  }
 };
 
 struct Queues {
@@ -39,6 +46,11 @@ struct Queues {
 
   QueueTimes rows[3];  // lines: `in` is when they are there, UNKNOWN before they are
   QueueTimes tokens, scalars, addresses, data;
+  // Whether the execute unit has rows for longer than memory needs for a short batch of writes.
+  bool plenty(Time at) {
+    const std::uint64_t most = std::min(rows[0].depth, budget) / 8 * 7;
+    return rows[0].waiting(at) + rows[1].waiting(at) >= most;
+  }
   std::uint64_t budget, reserved = 0;
   Window<std::uint64_t> order;  // of each line reserved: its queue in the low bits, its number there
   Time stalls[STALLS] = {};

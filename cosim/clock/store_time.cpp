@@ -27,11 +27,10 @@ bool LanesTime::store() {
     while (in_row_ < beats) {
       if (from.taken == from.put || from.in[from.taken] == UNKNOWN) return did;
       Time at = std::max({unit_ + 1, from.in[from.taken] + (row.stream ? STREAM : DATA), not_before_, room_});
-      if (!in_row_) {
-        const Time address = queues_.addresses.in[queues_.addresses.taken] + 2;
-        at = std::max(at, address);
-        queues_.addresses.take(at);
-      }
+      if (!in_row_) at = std::max(at, queues_.addresses.in[queues_.addresses.taken] + 2);
+      // Whether a short batch goes depends on the lines that have come by then.
+      if (!mixed && at > memory_.now() && memory_.pending() && !forced_) return did;
+      if (!in_row_) queues_.addresses.take(at);
       from.take(at);
       unit_ = at;
       const std::uint64_t first = row.address + in_row_ * unit;
@@ -58,22 +57,25 @@ void LanesTime::line(Time at, std::uint64_t number) {
   last_line_at_ = at;
   if (mixed) {
     if (!joins && burst_) {
-      acknowledged_ = std::max(acknowledged_, memory_.write(at + LINE, burst_, false));
+      acknowledged_ = std::max(acknowledged_, memory_.write(at + LINE, burst_, MemoryTime::NO_HOLD));
       burst_ = 0;
     }
     ++burst_;
     return;
   }
   ++held_;
-  if (held_ >= static_cast<std::uint64_t>(config_.write_batch)) batch(at + LINE);
+  const auto whole = static_cast<std::uint64_t>(config_.write_batch);
+  const std::uint64_t early = std::min(whole, static_cast<std::uint64_t>(config_.vector_beats) / 4);
+  const bool is_short = held_ < whole;
+  if (!is_short || (held_ >= early && (queues_.plenty(at) || memory_.idle(at)))) batch(at + LINE, is_short);
 }
 
 // All lines that are held are written; reads wait meanwhile.
-void LanesTime::batch(Time at) {
+void LanesTime::batch(Time at, bool is_short) {
   if (!held_) return;
   std::uint64_t places = 1;
   while (places < static_cast<std::uint64_t>(config_.write_batch) + 2 * MARGIN) places *= 2;
-  const Time until = memory_.write(at, held_, true);
+  const Time until = memory_.write(at, held_, is_short ? MemoryTime::SHORT : MemoryTime::WHOLE);
   // Lines that come meanwhile take the places of those that have gone.
   room_ = std::max(room_, at + (places - MARGIN <= held_ ? 40 : 0));
   acknowledged_ = std::max(acknowledged_, until);
@@ -83,10 +85,10 @@ void LanesTime::batch(Time at) {
 Time LanesTime::flush() {
   const Time at = std::max(last_line_at_, unit_) + LINE + FLUSH;
   if (mixed) {
-    if (burst_) acknowledged_ = std::max(acknowledged_, memory_.write(at, burst_, false));
+    if (burst_) acknowledged_ = std::max(acknowledged_, memory_.write(at, burst_, MemoryTime::NO_HOLD));
     burst_ = 0;
   } else {
-    batch(at);
+    batch(at, false);
   }
   last_line_ = ~0ull;
   return std::max({acknowledged_, at, lane_});

@@ -56,7 +56,7 @@ class Window {
   std::uint64_t mask_;
 };
 
-enum class Kind : std::uint8_t { WORD, NEST, LINE, RANDOM, BUNDLE, DELIVER, STEP, CHUNK };
+enum class Kind : std::uint8_t { WORD, LENGTH, NEST, LINE, RANDOM, BUNDLE, DELIVER, STEP, CHUNK };
 
 // What the access side did. STEP has its first chunk with it, if it fetches a row.
 struct Entry {
@@ -80,6 +80,8 @@ struct LoadLine {
 struct LevelShape {
   bool enabled = false, serial = false, interleaves = false, deals = false;
   std::uint8_t loads = 0, operations = 0, operands = 0;
+  std::uint8_t words = 0;
+  std::uint8_t held = 0;  // operands that are read once an activation of the parent
   std::uint64_t limits[4] = {};  // of each load: the line from which on none is read ahead
 };
 

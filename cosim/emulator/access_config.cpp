@@ -39,6 +39,7 @@ void AccessUnit::clear() {
     level.check = {};
     level.count = {};
     level.step = 1;
+    level.words = 0;
     for (Load& load : level.loads) load.control = {};
     for (Alu& alu : level.alus) alu.control = {};
     for (EventControl& event : level.events) event = {};
@@ -71,6 +72,7 @@ bool AccessUnit::configure(const ProgramWord& word) {
 
 bool AccessUnit::configure_level(unsigned number, std::uint64_t field, std::uint64_t value) {
   Level& level = levels_[number];
+  ++level.words;
   if (field >= LevelField::ALU0)
     return configure_alu(level, (field - LevelField::ALU0) / ALU_FIELDS, (field - LevelField::ALU0) % ALU_FIELDS, value);
   if (field >= LevelField::LOAD0)

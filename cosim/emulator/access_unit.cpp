@@ -56,19 +56,41 @@ void AccessUnit::start() {
   }
 }
 
+// Registers that may differ from bundle to bundle of a level's parent, within one of its activations; all if it has none
+// that runs one after the other.
+std::uint64_t AccessUnit::changes_before(unsigned number) const {
+  if (number < 2 || !levels_[number - 1].control.enable || levels_[number - 1].control.interleave) return ~0ull;
+  const Level& parent = levels_[number - 1];
+  std::uint64_t changes = 0;
+  const auto written = [&](std::uint64_t destination) { changes |= destination ? 1ull << (destination - 1) : 0; };
+  written(parent.control.induction);
+  written(parent.count.destination);
+  for (unsigned slot = 0; slot < parent.load_count; ++slot)
+    if (parent.loads[slot].control.enable) written(parent.loads[slot].control.destination);
+  for (unsigned k = 0; k < parent.alu_count; ++k) written(parent.alus[k].control.destination);
+  return changes;
+}
+
 // What the clock is to know of a nest's levels.
 void AccessUnit::tell() {
-  for (const Level& level : levels_) {
-    unsigned loads = 0, operations = 0, operands = (level.control.lower != 0) + (level.control.upper != 0);
+  for (unsigned number = 0; number < levels_.size(); ++number) {
+    const Level& level = levels_[number];
+    const std::uint64_t changes = changes_before(number);
+    unsigned loads = 0, operations = 0, operands[2] = {0, 0};  // of the parent's registers: further out, its own
+    const auto operand = [&](std::uint64_t source) {
+      if (source) ++operands[changes >> (source - 1) & 1];
+    };
+    operand(level.control.lower);
+    operand(level.control.upper);
     for (unsigned slot = 0; slot < level.load_count; ++slot) {
       loads += level.loads[slot].control.enable;
-      operands += level.loads[slot].control.enable && level.loads[slot].control.base;
+      if (level.loads[slot].control.enable) operand(level.loads[slot].control.base);
       core_.clock.limit(slot, level.loads[slot].limit / core_.config.bus_bytes);
     }
     for (unsigned k = 0; k < level.alu_count; ++k) operations += level.alus[k].control.op != AluOp::NONE;
-    operands += level.check.enable && level.check.limit;
+    if (level.check.enable) operand(level.check.limit);
     core_.clock.level(level.control.enable != 0, level.control.interleave != 0, level.control.deal != 0, loads, operations,
-                      operands);
+                      operands[1], operands[0], level.words);
   }
   core_.clock.nest();
 }

@@ -45,6 +45,7 @@ class AccessUnit {
     unsigned sequential = 0, load_count = 0, alu_count = 0;
     unsigned contexts = 0;
     bool shifters = false;
+    unsigned words = 0;  // that have come for this nest
   };
   struct Bundle {
     Registers registers{};
@@ -92,6 +93,7 @@ class AccessUnit {
   bool check(unsigned level, const Frame& frame, const std::uint64_t* loaded, Bundle& bundle);
   void replace(const Level& level, std::uint64_t loaded, Bundle& bundle);
   void tell();
+  std::uint64_t changes_before(unsigned number) const;
   bool arrive(Bundle& bundle);
   bool deliver(const Bundle& bundle);
   bool event(unsigned level, const EventControl& control, const Bundle& bundle);

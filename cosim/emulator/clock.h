@@ -12,6 +12,7 @@ struct Clock {
   void rang() {}
   template <class... Given> void begin(const Given&...) {}
   template <class... Given> void word(const Given&...) {}
+  template <class... Given> void length(const Given&...) {}
   template <class... Given> void level(const Given&...) {}
   template <class... Given> void limit(const Given&...) {}
   void nest() {}

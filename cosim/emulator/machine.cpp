@@ -188,7 +188,10 @@ bool Machine::carry_out(const ProgramWord& word) {
     default:
       break;
   }
-  if (word.field == ControlField::LENGTH && !follows_) length_ = word.value;
+  if (word.field == ControlField::LENGTH && !follows_) {
+    length_ = word.value;
+    core_.clock.length(length_);
+  }
   if (word.field == ControlField::RUN) {
     nest_ += started_;
     started_ = true;

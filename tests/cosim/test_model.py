@@ -159,6 +159,8 @@ SAMPLE = (
     "weighted D 1 pooling 3",
     "gather D 9",
     "one bag of one row, D 64",
+    "26 tables, D 16, batch 1",
+    "mean D 64 pooling 3",
 )
 
 
