@@ -7,7 +7,17 @@ from typing import Any
 
 import click
 
-from bench.results import boards_page, files, levels_picture, limit_picture, models_page, page, shapes_page, types_page
+from bench.results import (
+    boards_page,
+    files,
+    levels_picture,
+    limit_picture,
+    models_page,
+    page,
+    shapes_page,
+    systems_page,
+    types_page,
+)
 from bench.results.sections import rows_of
 from bench.synthesis import history
 from daedal.base.boundary import one_line
@@ -35,6 +45,7 @@ def pages() -> dict[Path, str]:
     return {
         DOCS / "results.md": page.page(found),
         DOCS / "results-shapes.md": _shapes(found),
+        DOCS / "results-systems.md": systems_page.page(found),
         DOCS / "results-models.md": models_page.page(found["models"]),
         DOCS / "results-types.md": types_page.page(found["types"]),
         DOCS / "results-boards.md": boards_page.page(found["prediction"], files.boards(), history.read()),

@@ -41,6 +41,8 @@ RUNS: Mapping[str, tuple[str, ...]] = {
     "structures": (*_memories(NARROW), *STRUCTURES),
     "structures-wide": ("--no-host", "--memory", WIDE[0], *STRUCTURES),
     "models": ("models",),
+    "system": ("--no-host", "--memory", NARROW[1], "system"),
+    "plans": ("--no-host", "--memory", NARROW[1], "plans"),
     "oracle": ("--no-host", *_memories(DRAMS), "oracle"),
 }
 """File -> arguments of ``daedal bench`` that make it. ``prediction`` is made from reports of boards."""

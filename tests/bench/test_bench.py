@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from daedal.bench import registry
+from daedal.bench.report.form import check_row
 from daedal.bench.suite import Machine, Order, Row, against, is_broken
 from daedal.bench.suites import launches, levels, linearity, plans, single_layers, speed, systems
 from daedal.bench.workloads import layers
@@ -202,6 +203,8 @@ def test_systems_are_run_on_all_their_tiles() -> None:
     assert [(row["workload"], row["tiles"]) for row in rows] == [("rm2", 1), ("rm2", 2), ("skew", 1), ("skew", 2)]
     assert all(row["bit_exact"] and not row["verdict"] and row["share"] is None for row in rows)
     assert rows[0]["predicted"] > rows[1]["predicted"]
+    for row in rows:
+        check_row(row)
 
 
 def test_plans_are_tried_on_the_model() -> None:

@@ -75,9 +75,10 @@ def measure(fleet: Fleet, distribution: str, tiles: int, machine: Machine) -> Ro
     each = [np.mean([future.stats.per_tile[tile].cycles for future in futures[1:]]) for tile in chosen]
     errors = [plan.load[tile] / lone[tile] - 1 for tile in chosen if lone[tile]]
     return {
-        "workload": fleet.name, **machine.facts(), "distribution": distribution, "seed": machine.seed, "tiles": tiles,
-        "lookups": sum(len(indices) for indices, _ in inputs[0]), "cycles": float(max(each)),
-        "cycles_alone": lone[longest], "cycles_other": float(min(each)), "predicted": max(plan.load),
+        "workload": fleet.name, **machine.facts(), "distribution": distribution, "placement": 0, "seed": machine.seed,
+        "tiles": tiles,
+        "lookups": sum(len(indices) for indices, _ in inputs[0]), "cycles": round(max(each)),
+        "cycles_alone": lone[longest], "cycles_other": round(min(each)), "predicted": max(plan.load),
         "balance": plan.balance, "longest_by_shortest": max(lone) / max(1, min(lone)), "extra_bytes": plan.extra,
         "prediction_error": max(errors, key=abs, default=None), "bit_exact": equal,
         "verdict": "" if equal else NOT_EQUAL,

@@ -1,0 +1,54 @@
+"""The text of ``docs/results-systems.md``: tiles and plans."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from bench.results.sections import one_line, rows_of, section
+from daedal.bench.report.table import column
+
+HEAD = """# Systems and plans
+
+Made by `python -m bench.results` from `bench/results/system.json` and `bench/results/plans.json`; do not edit.
+[Systems](systems.md) says what they are. The figures are of the commits {revisions}."""
+
+TILES_TEXT = """*Simulated*, `ddr3` on a channel of `litedram-ddr3-x16` for each tile, Zipf indices: cycles of a
+call that is queued behind another one, of the tile that takes longest by the plan or of one more at
+random, if that takes longer. All other tiles run on the [model](measuring/model.md), whose cycles
+are in *longest ÷ shortest*. *Error* is that of the plan's prediction for a call alone, of the worse
+of the two tiles that are simulated. A tenth more bytes may go to copies."""
+
+PLANS_TEXT = """*Predicted* by the [model](measuring/model.md). *Longest ÷ shortest time*: uniform, Zipf, fixed,
+strided and sorted indices under one plan. The tables of the last rows are planned only: 1,000 to 10
+million rows, 16 to 128 columns, bags of 1 to 80 rows; beside them is the *published* planner of
+TorchRec 1.8 on the same tables, by its own model of costs. Seconds are *measured* by the wall
+clock."""
+
+TILES = (
+    column("fleet", "workload"), column("tiles", "tiles"), column("cycles", "cycles", ",.0f"),
+    column("× one", "speed_up", ".2f"), column("share", "share", ".3f"),
+    column("error", "prediction_error", "+.1%"), column("longest ÷ shortest", "longest_by_shortest", ".3f"),
+    column("more bytes", "extra_bytes", ".1%"), column("goal", "outcome"),
+)  # fmt: skip
+
+PLANS = (
+    column("what", "workload"), column("tiles", "tiles"), column("figure", "figure"), column("is", "value", ".3f"),
+    column("TorchRec's", "published", ".3f"), column("seconds", "seconds", ".2f"), column("goal", "outcome"),
+)  # fmt: skip
+
+
+def page(results: Mapping[str, Mapping[str, Any]]) -> str:
+    """The text of ``docs/results-systems.md``."""
+    documents = [results["system"], results["plans"]]
+    revisions = " and ".join(dict.fromkeys(str(document["facts"]["revision"]) for document in documents))
+    parts = [
+        one_line_of(HEAD.format(revisions=revisions)),
+        section("Tiles", TILES_TEXT, TILES, rows_of(results["system"], "system")),
+        section("Plans", PLANS_TEXT, PLANS, rows_of(results["plans"], "plans")),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def one_line_of(text: str) -> str:
+    """Its heading, and the paragraph behind it in a line."""
+    title, _, rest = text.partition("\n\n")
+    return f"{title}\n\n{one_line(rest)}"
