@@ -117,7 +117,8 @@ void ExecuteUnit::configure(const ProgramWord& word) {
     const bool queue = bits.a_kind == OperandKind::QUEUE;
     code_[word.index] = {bits, is_legal(core_.config, bits), scalar || operation.pops_count, adds_b,
                          queue && bits.a_number >= KEEP && bits.a_number < HEAD, queue && bits.a_number >= KEPT,
-                         queue && bits.a_number >= HEAD && bits.a_number < KEPT};
+                         queue && bits.a_number >= HEAD && bits.a_number < KEPT,
+                         operation.takes_head && !has_operand_b};
   }
 }
 
@@ -193,7 +194,7 @@ bool ExecuteUnit::step() {
 // What the clock is to know of an instruction that was carried out, on so many elements; none if it did nothing.
 void ExecuteUnit::tell(const Code& code, const Instruction& bits, std::uint64_t elements) {
   const Operation& operation = OPERATIONS[bits.op];
-  const bool takes_b = operation.uses_b || code.adds_b;
+  const bool takes_b = (operation.uses_b && !code.plain) || code.adds_b;
   const Popped popped{code.head, std::exchange(numbers_, 0), element_bits(kind_)};
   core_.clock.executed(bits, operation, starts_, context_, code.scalar, code.kept, takes_b, code.adds_b, elements, popped,
                        count_);
@@ -217,6 +218,8 @@ bool ExecuteUnit::execute(const Code& code, const Instruction& bits, std::uint64
     if (!pop_head(bits.a_number - HEAD, elements, &a)) return false;
   } else if (code.kept) {
     if (!drop_row(elements, &a)) return false;
+  } else if (OPERATIONS[bits.op].takes_head) {
+    if (!pop_row({bits.a_number, bits.a_kind}, elements, &a, true)) return false;
   } else if (code.keeps) {
     if (!pop_row({bits.a_number - KEEP, bits.a_kind}, elements, &a)) return false;
     kept_.emplace_back(a, a + elements);
@@ -224,7 +227,8 @@ bool ExecuteUnit::execute(const Code& code, const Instruction& bits, std::uint64
   } else if (!operand({bits.a_number, bits.a_kind}, elements, broadcast, broadcast_, &a)) {
     return false;
   }
-  if ((OPERATIONS[bits.op].uses_b || code.adds_b) && !operand({bits.b_number, bits.b_kind}, elements, broadcast, other_broadcast_, &b))
+  if ((OPERATIONS[bits.op].uses_b || code.adds_b) && !code.plain &&
+      !operand({bits.b_number, bits.b_kind}, elements, broadcast, other_broadcast_, &b))
     return false;
   compute(code, bits, elements, a, b, scalar);
   return !core_.faulted();
@@ -278,15 +282,21 @@ bool ExecuteUnit::operand(const Operand& operand, std::uint64_t elements, float 
   return true;
 }
 
-bool ExecuteUnit::pop_row(const Operand& operand, std::uint64_t elements, const float** data) {
+bool ExecuteUnit::pop_row(const Operand& operand, std::uint64_t elements, const float** data, bool headed) {
   const Row row = core_.rows[operand.number].front();
   core_.rows[operand.number].pop();
   const std::uint64_t taken = numbers_ = std::exchange(heads_[operand.number], 0);
   const std::uint64_t kind = is_converted(operand.number) ? kind_ : std::uint64_t{LengthField::ELEMENTS};
-  const bool fits = taken == 0 || (taken == HEAD_WORDS && is_unsigned(kind));
-  if (!fits || row.size != whole(row_bytes(elements, kind)) + taken * LANE_BYTES)
+  const bool fits = headed ? taken == 0 && is_unsigned(kind) : taken == 0 || (taken == HEAD_WORDS && is_unsigned(kind));
+  const std::uint64_t before = (headed ? HEAD_WORDS : taken) * LANE_BYTES;
+  if (!fits || row.size != whole(row_bytes(elements, kind)) + before)
     return core_.raise(Cause::FRAMING, queue_of(operand.number), elements);
-  const auto* bytes = static_cast<const std::uint8_t*>(core_.bytes(row, scratch_[operand.number])) + taken * LANE_BYTES;
+  const auto* bytes = static_cast<const std::uint8_t*>(core_.bytes(row, scratch_[operand.number]));
+  if (headed) {
+    std::memcpy(head_, bytes, sizeof head_);
+    numbers_ = HEAD_WORDS;
+  }
+  bytes += before;
   *data = reinterpret_cast<const float*>(bytes);
   if (kind == LengthField::ELEMENTS) return true;
   widen_row(bytes, elements, kind, widened_[operand.number]);
@@ -429,6 +439,11 @@ void ExecuteUnit::operate(std::uint64_t op, std::uint64_t n, float* d, const flo
     case VectorOp::FMA:
       each(d, n, [=](auto i) { return canonical(__builtin_fmaf(a[i], b[i], c[i])); });
       break;
+    case VectorOp::AFFINE: {
+      const float scale = b ? canonical(head_[0] * b[0]) : head_[0], bias = b ? canonical(head_[1] * b[0]) : head_[1];
+      each(d, n, [=](auto i) { return canonical(__builtin_fmaf(a[i], scale, canonical(c[i] + bias))); });
+      break;
+    }
     case VectorOp::MUL_ADD:
       each(d, n, [=](auto i) { return canonical(a[i] * b[i] + c[i]); });
       break;

@@ -28,6 +28,7 @@ class ExecuteUnit {
     bool keeps = false;   // the row that it pops
     bool kept = false;    // it uses one that was kept
     bool head = false;    // it takes a number off the row in front
+    bool plain = false;   // it takes a row with its head, and no weight
   };
   struct Register {
     std::vector<float> elements;
@@ -48,7 +49,8 @@ class ExecuteUnit {
   bool step();
   bool execute(const Code& code, const Instruction& bits, std::uint64_t elements);
   bool available(const Code& code, std::uint64_t elements);
-  bool pop_row(const Operand& operand, std::uint64_t elements, const float** data);
+  // The row in front; `headed`: with its head, which is then in `head_`.
+  bool pop_row(const Operand& operand, std::uint64_t elements, const float** data, bool headed = false);
   // The next number of the head of the row in front of a queue, for all elements.
   bool pop_head(std::uint64_t queue, std::uint64_t elements, const float** data);
   // The oldest row that is kept.
@@ -80,6 +82,7 @@ class ExecuteUnit {
   std::vector<std::uint16_t> narrowed_;
   std::uint64_t heads_[FetchQueue::limit] = {};      // numbers taken off the row in front, by queue
   std::uint64_t numbers_ = 0;                        // taken off the row that the last instruction popped
+  float head_[HEAD_WORDS] = {};                      // of the row popped last that was taken with its head
   std::vector<Code> code_;
   std::vector<Register> registers_;
   std::vector<Scalar> scalars_;

@@ -55,11 +55,16 @@ inline bool is_legal(const Config& config, const Instruction& code) {
                      code.a_number < KEEP + FetchQueue::STORE;
   const bool head = code.a_kind == OperandKind::QUEUE && config.quantised && code.mode != Mode::REDUCE &&
                     code.a_number >= HEAD && is_converted(code.a_number - HEAD);
+  const bool one_number = code.b_kind == OperandKind::SCALAR || code.b_kind == OperandKind::SCALAR_REGISTER;
   const bool b_absent = code.b_kind == OperandKind::REGISTER && code.b_number == 0;
   const bool same_pop = code.a_kind == code.b_kind && (code.a_kind == OperandKind::SCALAR ||
                                                        (code.a_kind == OperandKind::QUEUE && !kept &&
                                                         code.a_number % KEEP == code.b_number % KEEP));
   const Operation& operation = OPERATIONS[code.op];
+  // An operation on a row with its head.
+  if (operation.takes_head && !(config.preadder && code.a_kind == OperandKind::QUEUE && is_converted(code.a_number) &&
+                                (one_number || b_absent)))
+    return false;
   const bool takes_b = operation.uses_b || (operation.b_replaces_c && code.mode != Mode::REDUCE);
   return operation.known && (!operation.rounds || converts(config)) && code.reserved == 0 &&
          (kept || keeps || head || operand(code.a_kind, code.a_number)) &&

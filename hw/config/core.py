@@ -45,8 +45,8 @@ MAX_CONTEXTS = 1 << CONTEXT_BITS
 LEAST_DEALT = 128
 """Least places for bundles that are dealt: an eighth of them outlasts the steps on their way."""
 
-ACCUMULATE_CYCLES = 5
-"""Cycles between two additions to one element that run at full rate: rows of so many beats need no interleaving."""
+LEAST_PREADDER_LANES = 4
+"""Least lanes for which a row's head comes with elements of it, so that it takes no cycle of its own."""
 
 MAX_REGISTERS = 7
 """Most stream registers: an operand source is 3 bits wide and 0 means the constant."""
@@ -112,6 +112,9 @@ class Config:
         1: the execute unit also pops and stores rows of these elements, which takes two lanes or more.
     quantised
         1: it also pops rows of unsigned integers of 8, 4 and 2 bits, and their heads; that takes scalars.
+    preadder
+        1: each lane has an adder in front of it, and the machine has AFFINE; on 4 lanes or more, with quantised.
+        Results of all operations come later then.
     scalars
         Scalar registers, at most 16. With 0 there are no scalar operations and no reductions.
     kept_beats
@@ -177,6 +180,7 @@ class Config:
     binary16: int = 0
     bfloat16: int = 0
     quantised: int = 0
+    preadder: int = 0
     scalars: int = 0
     kept_beats: int = 0
     vector_beats: int = 512
@@ -255,9 +259,14 @@ class Config:
                 raise ValueError(f"{name} must be at least {least} where instructions are not 0, not {value!r}")
         if self.quantised and not self.scalars:
             raise ValueError(f"scalars must be at least 1 with quantised, not {self.scalars!r}")
+        if self.preadder and (self.lanes < LEAST_PREADDER_LANES or not self.quantised):
+            there = f"{self.lanes} lanes and quantised {self.quantised}"
+            raise ValueError(
+                f"preadder must be 0 but with at least {LEAST_PREADDER_LANES} lanes and quantised, not with {there}"
+            )
         if self.rounds and self.lanes < 2:
             raise ValueError(f"lanes must be at least 2 with binary16 or bfloat16, not {self.lanes!r}")
-        for name in ("callbacks", "lengths", "scalars", "kept_beats", "binary16", "bfloat16", "quantised"):
+        for name in ("callbacks", "lengths", "scalars", "kept_beats", "binary16", "bfloat16", "quantised", "preadder"):
             value = getattr(self, name)
             if value and not self.executes:
                 raise ValueError(f"{name} must be 0 without an execute unit (instructions is 0), not {value!r}")
@@ -342,6 +351,13 @@ class Config:
         return max(1, *self.contexts)
 
     @property
+    def accumulate_cycles(self) -> int:
+        """Cycles between two additions to one element that run at full rate: rows of so many beats need no
+        interleaving.
+        """
+        return 10 if self.preadder else 5
+
+    @property
     def dealt_block(self) -> int:
         """Bundles by which the window moves in which the event unit deals: an eighth of their places."""
         return self.dealt_bundles // 8
@@ -367,7 +383,7 @@ class Config:
 
         Of the types of rows only those that are 1 count, so that machines without have the hash of old.
         """
-        optional = ("binary16", "bfloat16", "quantised")
+        optional = ("binary16", "bfloat16", "quantised", "preadder")
         text = repr(sorted((k, v) for k, v in asdict(self).items() if k != "name" and (v or k not in optional)))
         return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "little")
 
@@ -408,7 +424,8 @@ _RANGES = (
     ("address_bits", 32, MOST_ADDRESS_BITS), ("registers", 3, MAX_REGISTERS), ("arguments", 16, 32),
     ("steps", 2, 32), ("callbacks", 0, 64), ("instructions", 0, 64),
     ("lengths", 0, 8), ("vector_registers", 2, 16), ("register_beats", 4, 256), ("scalars", 0, 16),
-    ("binary16", 0, 1), ("bfloat16", 0, 1), ("quantised", 0, 1), ("kept_beats", 0, 4096), ("vector_beats", 2, 4096),
+    ("binary16", 0, 1), ("bfloat16", 0, 1), ("quantised", 0, 1), ("preadder", 0, 1), ("kept_beats", 0, 4096),
+    ("vector_beats", 2, 4096),
     ("reorder_beats", 2, 8192), ("token_depth", 2, 4096), ("scalar_depth", 2, 4096), ("store_address_depth",
     2, 4096), ("store_beats", 4, 4096), ("lookahead_lines", 2, 256), ("lookahead_burst", 1, MAX_BURST),
     ("random_outstanding", 2, 64), ("port_requests", 2, 256), ("port_outstanding", 2, 64), ("row_groups", 1, 256),
@@ -448,8 +465,8 @@ PRESETS = {
         context_ahead=4, token_depth=4096, store_address_depth=2048, write_batch=1000,
         vector_beats=1024, reorder_beats=1024, port_requests=128, row_groups=64,
     ),
-    "narrow16": replace(_DDR3, name="narrow16", lanes=16, binary16=1, bfloat16=1, quantised=1),
     "hbm": replace(_DDR3, name="hbm", bus_bytes=32, lanes=8, banks=16, page_bytes=1024),
+    "narrow16": replace(_DDR3, name="narrow16", lanes=16, binary16=1, bfloat16=1, quantised=1, preadder=1),
     "minimum": Config(
         name="minimum", bus_bytes=8, lanes=1, ports=1, levels=2, address_bits=32, registers=4, sequential_loads=(1, 1),
         random_loads=(1, 1), alus=(2, 1), shifters=(False, False), serial=(True, True), arguments=16, steps=2,

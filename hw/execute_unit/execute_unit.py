@@ -49,15 +49,15 @@ class ExecuteUnit(wiring.Component):
 
     An instruction on a row of n beats takes n issue cycles, and the next one follows at once, in the same
     callback or the next, whose first instruction may come with every cycle. A register can be accumulated
-    into ``schedule.LOOP`` cycles after it was last (from the start of a row to the start of the next), and be
-    read as another operand after ``schedule.READ_AFTER_WRITE``; if it was issued in fewer cycles the next row
+    into ``loop`` cycles after it was last (from the start of a row to the start of the next), and be
+    read as another operand after ``read_after_write``; if it was issued in fewer cycles the next row
     waits. A STORE takes no issue cycle. A division takes the row once, by a count that is not in the table of
     ``Reciprocal`` twice; rows behind one whose quotient is stored go on until its dividend is there.
 
     Instructions on scalars go the same way, as rows of one element. Those for the iterative unit leave the way to
     others until their result comes: only what names its register waits, and the next of them. A reduction accumulates
-    a beat per cycle, but ``PARTIAL_SUMS`` elements in no less than ``LOOP`` cycles. The at most four steps of its tree
-    are ``READ_AFTER_WRITE`` cycles apart; their beats take cycles from the instructions behind it, which go on
+    a beat per cycle, but ``PARTIAL_SUMS`` elements in no less than ``loop`` cycles. The at most four steps of its tree
+    are ``read_after_write`` cycles apart; their beats take cycles from the instructions behind it, which go on
     otherwise: only what names its scalar register waits, or writes the register of its partial results.
 
     Members
@@ -156,6 +156,8 @@ class ExecuteUnit(wiring.Component):
                 widen.head.eq(issue.present.head), widen.last.eq(issue.last),
                 widen.tail_bytes.eq(issue.present.row.tail_bytes), widen.clear.eq(self.launch),
             ]  # fmt: skip
+        if self.config.preadder:
+            m.d.comb += [widen.whole.eq(issue.present.affine), self._path.head.eq(widen.numbers)]
         connect(m, flipped(self.vector0), widen.i)
         connect(m, widen.o, issue.vector0)
         m.d.comb += widen.kind.eq(issue.present.row.kind)

@@ -6,22 +6,47 @@ age                   what
 0                     issue: rows are popped, addresses of ``a`` and ``b`` go to the registers
 1                     block RAM of ``a`` and ``b`` delivers
 ``SELECT``            operands ``a``, ``b`` are chosen and registered
-                      … and enter the lanes (``LANE``)
-``ADDEND - 2``        the address of ``c`` goes to the registers
-``ADDEND``            ``c`` enters the lanes, from a register or straight from a result
-``RESULT``            the result leaves the lanes and is written; stores read
+``lane``              … and enter the lanes
+``addend - 2``        the address of ``c`` goes to the registers
+``addend``            ``c`` enters the lanes, from a register or straight from a result
+``result``            the result leaves the lanes and is written; stores read
 ====================  =========================================================================
+
+In machines with pre-adders (``Config.preadder``) ``a`` and ``b`` wait for the product of a row's scale with its weight,
+which takes a lane's time, and ``c`` goes through the pre-adder on its way to the lane.
 """
 
+from functools import cache
+from typing import NamedTuple
+
+from daedal.hw.config.core import Config
 from daedal.hw.execute_unit.fpu.lane import Lane
 
 SELECT = 2
-LANE = SELECT
-ADDEND = LANE + Lane.join
-RESULT = LANE + Lane.latency
 
-LOOP = RESULT - ADDEND
-"""Least cycles between two accumulations of the same element: a result can be the next addend at once."""
 
-READ_AFTER_WRITE = RESULT + 1
-"""Least cycles between an element's issue and its use as ``a`` or ``b``, through the register file."""
+class Latencies(NamedTuple):
+    """The ages of which the machine's pre-adders decide."""
+
+    lane: int
+    addend: int
+    result: int
+
+    @property
+    def loop(self) -> int:
+        """Least cycles between two accumulations of the same element: a result can be the next addend at once."""
+        return self.result - self.addend
+
+    @property
+    def read_after_write(self) -> int:
+        """Least cycles between an element's issue and its use as ``a`` or ``b``, through the register file."""
+        return self.result + 1
+
+
+@cache
+def latencies(config: Config) -> Latencies:
+    """Those of this machine."""
+    if config.preadder:
+        lane = SELECT + Lane.latency
+        return Latencies(lane, lane, lane + Lane.latency)
+    return Latencies(SELECT, SELECT + Lane.join, SELECT + Lane.latency)

@@ -8,7 +8,7 @@ from amaranth.utils import exact_log2
 from daedal.hw.config.core import CONTEXT_BITS, Config
 from daedal.hw.execute_unit.fpu.iterative_op import IterativeOp
 from daedal.hw.execute_unit.fpu.lane_op import LaneOp
-from daedal.hw.execute_unit.latencies import READ_AFTER_WRITE
+from daedal.hw.execute_unit.latencies import latencies
 from daedal.hw.interfaces import context_bits, lane_beat_layout
 from daedal.hw.isa.elements import LANE
 from daedal.hw.isa.instructions import INSTRUCTION_BITS, LENGTH_BITS, PARTIAL_SUMS, OperandKind
@@ -20,7 +20,7 @@ POSITION_BITS = 7
 def row_layout(config: Config) -> data.StructLayout:
     """The size of a row: the number of its last beat, and the bytes of that.
 
-    ``wait`` is READ_AFTER_WRITE minus its beats, at least 0: how long after its last beat was issued a row
+    ``wait`` is ``read_after_write`` minus its beats, at least 0: how long after its last beat was issued a row
     that starts then can read it from its register, beat by beat. ``kind``, if there are several: the type of its
     elements where it is popped or stored, a ``LengthField``.
     """
@@ -28,7 +28,7 @@ def row_layout(config: Config) -> data.StructLayout:
         {
             "last_beat": range(config.register_beats),
             "tail_bytes": range(config.lane_bytes + 1),
-            "wait": range(READ_AFTER_WRITE),
+            "wait": range(latencies(config).read_after_write),
             **_kind(config),
         }
     )
@@ -95,7 +95,8 @@ def issue_layout(config: Config) -> data.StructLayout:
     ``rounds``, if there are several types: operand ``a`` is rounded to that of the row.
 
     ``keeps``: the row that operand ``a`` pops is kept as well; ``kept``: operand ``a`` is the oldest that was.
-    ``head``, if there are any: operand ``a`` is a number of the head of the row in front.
+    ``head``, if there are any: operand ``a`` is a number of the head of the row in front. ``affine``, if there are
+    pre-adders: that row has its head, and operand ``b`` is a weight of both of its numbers; ``plain``: there is none.
 
     With ``indexed`` the scalar register ``index`` has the number of operand ``a``'s element, and the row waits for all
     results before it. ``reduces``: results go round ``area`` of the destination, and are added to from the second round
@@ -126,6 +127,7 @@ def issue_layout(config: Config) -> data.StructLayout:
             "keeps": 1,
             "kept": 1,
             **({"head": 1} if config.quantised else {}),
+            **({"affine": 1, "plain": 1} if config.preadder else {}),
             "divides": 1,
             "partial": 1,
             "destination": register_number(config),

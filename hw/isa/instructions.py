@@ -48,6 +48,7 @@ class VectorOp(enum.Enum, shape=5):
     SCALE = 21
     STORE_QUOTIENT = 22
     ROUND = 23
+    AFFINE = 24
 
 
 class OperandKind(enum.Enum, shape=2):

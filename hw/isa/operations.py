@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from amaranth.lib import enum
 
+from daedal.hw.config.core import Config
 from daedal.hw.isa.instructions import Mode, VectorOp
 from daedal.hw.isa.spec import binary32
 from daedal.hw.isa.spec.binary32 import Floats
@@ -89,6 +90,11 @@ class Operation:
     stores
         The result goes to the store unit. It also takes the place of ``a``, which is a register and empty afterwards,
         whatever ``clear`` says: only a longer row that has the same beats finds it there.
+    takes_head
+        ``a`` is the row in front of a vector queue whose rows are converted, with its head, which is taken off it, or
+        no row at all. ``b`` is one number, or 1.0 if it is absent (vector register 0): the head's are multiplied with
+        it. What the operation computes from is the scale as ``b``, and ``c`` plus the bias. Only machines with
+        pre-adders have it.
     rounds
         ``a`` is first rounded to the type of ``length``, as it is where it is stored, and widened again. Only machines
         that convert have it.
@@ -107,6 +113,16 @@ class Operation:
     takes_a: bool = False
     stores: bool = False
     rounds: bool = False
+    takes_head: bool = False
+
+    @property
+    def is_optional(self) -> bool:
+        """Whether it takes more than an execute unit."""
+        return self.rounds or self.takes_head
+
+    def is_of(self, config: Config) -> bool:
+        """Whether the machine has it."""
+        return bool((config.rounds or not self.rounds) and (config.preadder or not self.takes_head))
 
     @property
     def has_result(self) -> bool:
@@ -279,6 +295,17 @@ OPERATIONS: Mapping[VectorOp, Operation] = {
         rounds=True,
         note="`a` rounded to the type of `length`, and widened again: a NaN to the quiet one without payload, of its "
         "sign. Only machines that convert elements have it.",
+    ),
+    VectorOp.AFFINE: Operation(
+        "a * (b * scale) + (c + b * bias)",
+        LANES,
+        binary32.fused,
+        "abc",
+        modes=(Mode.VECTOR,),
+        takes_head=True,
+        note="`a` is a row of vector queue 0 with its head, `scale` and `bias`; `b` is one number, or absent (vector "
+        "register 0) and 1.0. The products in brackets and the sum are rounded, then `fma`. Only machines with "
+        "pre-adders (`Config.preadder`) have it.",
     ),
 }
 """By code. An instruction with a code that has no row is illegal."""

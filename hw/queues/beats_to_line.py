@@ -7,7 +7,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from daedal.hw.config.core import Config
 from daedal.hw.interfaces import beat_stream, lane_beat_layout, lane_beat_stream
-from daedal.hw.queues.skid_buffer import Single
+from daedal.hw.queues.skid_buffer import SkidBuffer
 
 
 class BeatsToLine(wiring.Component):
@@ -58,10 +58,10 @@ class BeatsToLine(wiring.Component):
 
 
 class LinesToBeats(wiring.Component):
-    """``BeatsToLine`` for narrow lines, with a second beat: one is packed while the other one is taken in parts.
+    """``BeatsToLine`` for narrow lines, and two beats behind it: one is packed while others are taken in parts.
 
-    So a line is taken in every cycle if a beat lasts no longer than the lines of the next one. Each beat is there a
-    cycle later.
+    So a line is taken in every cycle, also if a row's last beat has few of them, as long as what is taken of two beats
+    takes no longer than their lines. Each beat is there a cycle later.
 
     Members: as in ``BeatsToLine``.
     """
@@ -73,7 +73,7 @@ class LinesToBeats(wiring.Component):
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
         m.submodules.pack = pack = BeatsToLine(self._config)
-        m.submodules.ready = ready = Single(lane_beat_layout(self._config))
+        m.submodules.ready = ready = SkidBuffer(lane_beat_layout(self._config))
         connect(m, flipped(self.i), pack.i)
         connect(m, pack.o, ready.i)
         connect(m, ready.o, flipped(self.o))

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from daedal.hw.config.core import Config
+from daedal.hw.config.core import LEAST_PREADDER_LANES, Config
 
 SMALL = Config(
     name="small", bus_bytes=8, lanes=1, ports=1, levels=2, registers=4, sequential_loads=(2, 1), random_loads=(1, 1),
@@ -67,12 +67,16 @@ TYPES = replace(
 NARROW = replace(TYPES, name="narrow", bus_bytes=8, register_beats=16, lanes=8)
 """The same with beats of four lines."""
 
+AFFINE = replace(TYPES, name="affine", preadder=1)
+"""The same with pre-adders."""
+
 BUILT = RTL | {
     "wide": Config.preset("wide"),
     "narrow16": Config.preset("narrow16"),
     "halves": HALVES,
     "types": TYPES,
     "narrow": NARROW,
+    "affine": AFFINE,
 }
 """Configurations whose RTL is simulated when it is asked for."""
 
@@ -111,4 +115,6 @@ def random_config(rng: np.random.Generator) -> Config:
         scalars=below(0, 16) if shared > 1 else 0, kept_beats=int(rng.choice([0, below(2, 8), below(2, 128)])),
         binary16=below(0, 1) if lanes > 1 else 0, bfloat16=below(0, 1) if lanes > 1 else 0,
     )  # fmt: skip
-    return replace(made, quantised=below(0, 1)) if made.scalars else made
+    made = replace(made, quantised=below(0, 1)) if made.scalars else made
+    able_to_add = made.quantised and lanes >= LEAST_PREADDER_LANES
+    return replace(made, preadder=below(0, 1)) if able_to_add else made

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from daedal.bench.workloads.graphs import Graph
 from daedal.hw.config.core import Config
-from daedal.hw.execute_unit.latencies import LOOP
+from daedal.hw.execute_unit.latencies import latencies
 from daedal.hw.isa.instructions import PARTIAL_SUMS, VectorOp
 from daedal.hw.isa.spec.binary32 import Floats
 from daedal.hw.isa.spec.reduction import reduce
@@ -30,7 +30,7 @@ def reduction_cycles(config: Config, dim: int) -> int:
     beats, partial = beats_of(config, dim), max(1, PARTIAL_SUMS // config.lanes)
     tree = sum(-(-(PARTIAL_SUMS >> k) // config.lanes) for k in range(1, PARTIAL_SUMS.bit_length()))
     rounds = -(-beats // partial)
-    return max(beats + tree, (rounds - 1) * max(LOOP, partial) + beats - (rounds - 1) * partial)
+    return max(beats + tree, (rounds - 1) * max(latencies(config).loop, partial) + beats - (rounds - 1) * partial)
 
 
 def passed_messages(graph: Graph, x: Floats) -> Floats:

@@ -10,14 +10,19 @@ from amaranth.lib.wiring import In, Out
 from daedal.hw.config.core import Config
 from daedal.hw.execute_unit.fpu.iterative_op import IterativeOp
 from daedal.hw.execute_unit.fpu.lane_op import LaneOp
-from daedal.hw.execute_unit.latencies import READ_AFTER_WRITE
+from daedal.hw.execute_unit.latencies import latencies
 from daedal.hw.execute_unit.stage_layouts import Kind, decoded_layout, fetched_layout, row_layout
 from daedal.hw.isa.elements import LANE, UNSIGNED
 from daedal.hw.isa.instructions import CONVERTED, HEAD, KEEP, KEPT, Instruction, Mode, OperandKind, VectorOp
 from daedal.hw.isa.operations import OPERATIONS, Operation, OperationUnit
 from daedal.hw.isa.words import FetchQueue, LengthField
 
-_LANE_OPS = {VectorOp.SUBTRACT: LaneOp.ADD, VectorOp.MULTIPLY: LaneOp.MUL, VectorOp.ROUND: LaneOp.MOVE}
+_LANE_OPS = {
+    VectorOp.SUBTRACT: LaneOp.ADD,
+    VectorOp.MULTIPLY: LaneOp.MUL,
+    VectorOp.ROUND: LaneOp.MOVE,
+    VectorOp.AFFINE: LaneOp.FMA,
+}
 """What the lanes do for operations that have another name there; SUBTRACT also negates ``c``, ROUND rounds ``a``."""
 
 _KINDS = {
@@ -52,7 +57,7 @@ class Decode(wiring.Component):
 
     def __init__(self, config: Config, operations: Mapping[VectorOp, Operation] = OPERATIONS) -> None:
         self.config = config
-        self._operations = {op: row for op, row in operations.items() if config.rounds or not row.rounds}
+        self._operations = {op: row for op, row in operations.items() if row.is_of(config)}
         super().__init__(
             {
                 "i": In(fetched_layout()),
@@ -113,6 +118,14 @@ class Decode(wiring.Component):
             *self._operand(issue.b, code.b),
             issue.b.zero.eq(~self._uses_b & ~adds_b),
         ]
+        if self.config.preadder:
+            affine = self._where(lambda row: row.takes_head)
+            plain = affine & ~Value.cast(code.b).any()
+            m.d.comb += [
+                issue.affine.eq(affine),
+                issue.plain.eq(plain),
+                issue.b.zero.eq(~self._uses_b & ~adds_b | plain),
+            ]
         if self.config.rounds:
             m.d.comb += issue.rounds.eq(self._where(lambda row: row.rounds))
         self._operation(m)
@@ -123,7 +136,8 @@ class Decode(wiring.Component):
         row = Signal.like(self.row)
         m.d.comb += row.eq(self.row)
         with m.If(self._mode == Mode.SCALAR):
-            m.d.comb += [row.last_beat.eq(0), row.tail_bytes.eq(LANE.bytes), row.wait.eq(READ_AFTER_WRITE - 1)]
+            wait = latencies(self.config).read_after_write - 1
+            m.d.comb += [row.last_beat.eq(0), row.tail_bytes.eq(LANE.bytes), row.wait.eq(wait)]
             if self.config.length_fields[1:]:
                 m.d.comb += row.kind.eq(LengthField.ELEMENTS.value)
         return row
@@ -176,6 +190,7 @@ class Decode(wiring.Component):
             self._bad_operand(code.b),
             both_pop & (((a_kind == OperandKind.QUEUE) & same_number) | (a_kind == OperandKind.SCALAR)),
             ~self._uses_b & ~self._may_add_b & Value.cast(code.b).any(),
+            *([self._bad_head()] if config.preadder else []),
             code.length >= config.lengths,
             Mux(code.indexed, code.element >= config.scalars, code.element.any()),
             self._bad_mode(),
@@ -194,6 +209,13 @@ class Decode(wiring.Component):
         a = self._code.a
         number = a.number.matches(*(HEAD + queue for queue in CONVERTED))
         return (a.kind == OperandKind.QUEUE) & (self._mode != Mode.REDUCE) & number
+
+    def _bad_head(self) -> Value:
+        """An operation on a whole row whose ``a`` is none, or whose ``b`` is no scalar."""
+        a, b = self._code.a, self._code.b
+        no_row = (a.kind != OperandKind.QUEUE) | ~a.number.matches(*CONVERTED)
+        many = (b.kind == OperandKind.QUEUE) | ((b.kind == OperandKind.REGISTER) & b.number.any())
+        return self._where(lambda row: row.takes_head) & (no_row | many)
 
     def _unstorable(self) -> Value:
         """A store of elements, or a rounding to them, that are only popped."""

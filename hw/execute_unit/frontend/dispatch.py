@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out
 from daedal.hw.config.core import Config
 from daedal.hw.execute_unit.fpu.iterative_op import IterativeOp
 from daedal.hw.execute_unit.fpu.lane_op import LaneOp
-from daedal.hw.execute_unit.latencies import READ_AFTER_WRITE
+from daedal.hw.execute_unit.latencies import latencies
 from daedal.hw.execute_unit.stage_layouts import (
     Kind,
     decoded_layout,
@@ -158,7 +158,7 @@ class Dispatch(wiring.Component):
                 o.op.eq(LaneOp.MOVE), o.partial.eq(1), o.writes.eq(1),
                 o.a.kind.eq(OperandKind.SCALAR), o.scalar.eq(self.result.payload), o.b.zero.eq(1),
                 o.to_scalar.eq(1), o.destination.eq(register), o.target.eq(register),
-                o.row.tail_bytes.eq(LANE.bytes), o.row.wait.eq(READ_AFTER_WRITE - 1),
+                o.row.tail_bytes.eq(LANE.bytes), o.row.wait.eq(latencies(self.config).read_after_write - 1),
             ]  # fmt: skip
             with m.If(self.o.ready):
                 m.d.sync += [self.pending.eq(0), self._place.eq(0)]

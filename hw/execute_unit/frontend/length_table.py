@@ -8,7 +8,7 @@ from amaranth.utils import ceil_log2, exact_log2
 
 from daedal.hw.config.core import Config
 from daedal.hw.execute_unit.frontend.defined_bits import note, sides
-from daedal.hw.execute_unit.latencies import READ_AFTER_WRITE
+from daedal.hw.execute_unit.latencies import latencies
 from daedal.hw.execute_unit.stage_layouts import row_layout
 from daedal.hw.interfaces import ConfigBus
 from daedal.hw.isa.elements import LANE, LENGTH_ELEMENTS
@@ -82,12 +82,12 @@ class LengthTable(wiring.Component):
 
     def _row(self, row: data.View, before: Signal) -> list[object]:
         """The row of ``before + 1`` elements."""
-        lanes = exact_log2(self.config.lanes)
+        lanes, most = exact_log2(self.config.lanes), latencies(self.config).read_after_write - 1
         last_beat = before[lanes : exact_log2(self.config.vl_max)]
         return [
             row.last_beat.eq(last_beat),
             row.tail_bytes.eq((before[:lanes] + 1) * LANE.bytes),
-            row.wait.eq(Mux(last_beat < READ_AFTER_WRITE - 1, READ_AFTER_WRITE - 1 - last_beat, 0)),
+            row.wait.eq(Mux(last_beat < most, most - last_beat, 0)),
             *([row.kind.eq(self.config_bus.word.field)] if self.config.length_fields[1:] else []),
         ]
 

@@ -9,7 +9,7 @@ from daedal.hw.config.core import Config
 from daedal.hw.execute_unit.fpu.float_divide import COUNT_BITS, Factor
 from daedal.hw.execute_unit.fpu.float_reciprocal import Reciprocal
 from daedal.hw.execute_unit.fpu.lane_op import LaneOp
-from daedal.hw.execute_unit.latencies import READ_AFTER_WRITE
+from daedal.hw.execute_unit.latencies import latencies
 from daedal.hw.execute_unit.stage_layouts import (
     is_long,
     issue_layout,
@@ -27,7 +27,7 @@ from daedal.hw.queues.up_down_counter import up_down
 class Quotients(wiring.Component):
     """Holds divisions, at most one of each context, and sends them to the lanes in order, between other rows.
 
-    The dividend is what the row before has made, which takes ``READ_AFTER_WRITE`` cycles: rows of other bags go on
+    The dividend is what the row before has made, which takes ``read_after_write`` cycles: rows of other bags go on
     meanwhile, and so do those of the same context, as long as they do not write the dividend's register. The quotient
     goes into that register, and is stored from there. A dividend that is its own quotient, because the count is 1 or 0
     or the register empty, is stored at once. A division whose quotient stays in a register holds up all rows behind it.
@@ -115,7 +115,10 @@ class Quotients(wiring.Component):
         """Find out when the results are there of what was issued before a division that ``passes`` the lanes: some
         cycles after the last beat. ``pending``: that beat is still to come for the division that came last.
         """
-        waited, ready = Signal(READ_AFTER_WRITE - 3), Signal(range(max(2, self.config.context_count) + 1))
+        waited, ready = (
+            Signal(latencies(self.config).read_after_write - 3),
+            Signal(range(max(2, self.config.context_count) + 1)),
+        )
         asks, passed = pending | push, Signal()
         with m.If(push):
             m.d.sync += passed.eq(passes)

@@ -6,7 +6,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from daedal.hw.config.core import Config
-from daedal.hw.execute_unit.latencies import LOOP, READ_AFTER_WRITE
+from daedal.hw.execute_unit.latencies import Latencies, latencies
 from daedal.hw.execute_unit.stage_layouts import register_number
 from daedal.hw.interfaces import context_bits
 
@@ -15,20 +15,21 @@ class Scoreboard(wiring.Component):
     """Tells whether a row that starts in the next cycle would find its results beat by beat.
 
     A row of n beats was issued in n cycles at least, so what starts k cycles after its last beat follows each
-    beat by k + n - 1 cycles or more. An operand ``a`` or ``b`` must follow by ``READ_AFTER_WRITE`` cycles, in
-    whatever context; ``c``, which matters most, by ``LOOP`` in the same context.
+    beat by k + n - 1 cycles or more. An operand ``a`` or ``b`` must follow by ``read_after_write`` cycles, in
+    whatever context; ``c``, which matters most, by ``loop`` in the same context.
 
     A long row has beats of other contexts as well, of which a row there may read the last one first: rows of a context
-    that is not 0 follow its last beat by ``READ_AFTER_WRITE`` cycles. A long row's ``c`` follows rows of all contexts.
+    that is not 0 follow its last beat by ``read_after_write`` cycles. A long row's ``c`` follows rows of all contexts.
 
     Members
     -------
-    issued : ``In(1)``; destination; wait : ``In(range(READ_AFTER_WRITE))``
-        The last beat of a row is issued that goes to ``destination``; ``wait`` is READ_AFTER_WRITE - n, at
+    issued : ``In(1)``; destination; wait : ``In(range(read_after_write))``
+        The last beat of a row is issued that goes to ``destination``; ``wait`` is read_after_write - n, at
         least 0.
     ends_to, ends_to_scalar; ends_waits, ends_near, ends_long : ``In(1)``
         Of the row that is held: the questions count only if it is issued to its end in this cycle, which is known
-        later. It has results, and its ``wait`` is not 0; is at least ``NEAR``; it has more beats than a context owns.
+        later. It has results, and its ``wait`` is not 0; is at least ``near_wait``; it has more beats than a context
+        owns.
     issued_context; issued_long : ``In(1)``
         Its context; whether it has more beats than a context owns.
     context; long : ``In(1)``
@@ -55,7 +56,7 @@ class Scoreboard(wiring.Component):
                 "ends_long": In(1),
                 "ends_to_scalar": In(1),
                 "destination": In(register),
-                "wait": In(range(READ_AFTER_WRITE)),
+                "wait": In(range(latencies(config).read_after_write)),
                 "issued_context": In(context_bits(config)),
                 "issued_long": In(1),
                 "context": In(context_bits(config)),
@@ -100,9 +101,9 @@ class Scoreboard(wiring.Component):
 
         Only a long row waits for none, and none that came to its register before is missing then.
         """
-        waits = Signal(registers, name=f"{name}_waits")
+        waits, after = Signal(registers, name=f"{name}_waits"), latencies(self.config).read_after_write
         for n in range(registers):
-            left, following = Signal(range(READ_AFTER_WRITE), name=f"{name}{n}"), Signal(range(READ_AFTER_WRITE))
+            left, following = Signal(range(after), name=f"{name}{n}"), Signal(range(after))
             here = issued & (self._to == n)
             m.d.comb += following.eq(Mux(here, self._wait, left) - 1)
             with m.If(here | waits[n]):
@@ -111,25 +112,27 @@ class Scoreboard(wiring.Component):
 
     def _behind_long(self, m: Module) -> Value:
         """Whether a row of another context than 0 must wait for the end of a long one."""
-        left = Signal(range(READ_AFTER_WRITE), name="long_left")
+        after = latencies(self.config).read_after_write
+        left = Signal(range(after), name="long_left")
         if self.config.context_count == 1:
             return Const(0)
         m.d.sync += left.eq(Mux(left == 0, 0, left - 1))
         with m.If(self.issued & ~self.to_scalar & self.issued_long):
-            m.d.sync += left.eq(READ_AFTER_WRITE - 1)
+            m.d.sync += left.eq(after - 1)
         return (self.ends_long | left[1:].any()) & (self.context != 0)
 
     def _accumulates(self, m: Module) -> Value:
-        """Whether ``c`` was the destination too shortly before: a place for this and each of the ``LOOP`` - 2 cycles
+        """Whether ``c`` was the destination too shortly before: a place for this and each of the ``loop`` - 2 cycles
         before it.
         """
         rows = [(self.ends_near, self.ends_to, self.ends_to_scalar, self.issued_context)]
         before = [self.issued, self.destination, self.to_scalar, self.issued_context, self.wait]
-        for age in range(2, LOOP):
+        times = latencies(self.config)
+        for age in range(2, times.loop):
             now = [Signal.like(value, name=f"{name}{age}") for name, value in zip(NAMES, before, strict=True)]
             m.d.sync += [to.eq(of) for to, of in zip(now[1:], before[1:], strict=True)]
             # Whether it is too near yet is known before the next row asks.
-            m.d.sync += now[0].eq(before[0] & (before[4] >= _least(age)))
+            m.d.sync += now[0].eq(before[0] & (before[4] >= _least(times, age)))
             rows.append(tuple(now[:4]))
             before = now
         waits = []
@@ -142,10 +145,11 @@ class Scoreboard(wiring.Component):
 NAMES = ("near", "destination", "scalar", "context", "wait")
 
 
-def _least(age: int) -> int:
+def _least(times: Latencies, age: int) -> int:
     """The ``wait`` from which on a row is too near if its last beat was issued ``age`` - 1 cycles ago."""
-    return READ_AFTER_WRITE - LOOP + age
+    return times.read_after_write - times.loop + age
 
 
-NEAR = _least(1)
-"""The ``wait`` from which on a row that ends keeps the next one from adding to its result."""
+def near_wait(config: Config) -> int:
+    """The ``wait`` from which on a row that ends keeps the next one from adding to its result."""
+    return _least(latencies(config), 1)

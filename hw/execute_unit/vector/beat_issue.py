@@ -8,8 +8,8 @@ from amaranth.utils import exact_log2
 
 from daedal.hw.config.core import Config
 from daedal.hw.execute_unit.fpu.float_divide import Factor
-from daedal.hw.execute_unit.frontend.scoreboard import NEAR, Scoreboard
-from daedal.hw.execute_unit.latencies import LOOP, READ_AFTER_WRITE
+from daedal.hw.execute_unit.frontend.scoreboard import Scoreboard, near_wait
+from daedal.hw.execute_unit.latencies import latencies
 from daedal.hw.execute_unit.stage_layouts import is_long, issue_layout, partial_beats
 from daedal.hw.interfaces import lane_beat_stream
 from daedal.hw.isa.elements import LANE
@@ -157,10 +157,11 @@ class BeatIssue(wiring.Component):
         m.submodules.hazards = hazards = Scoreboard(self.config)
         row, present = self.i.payload, self.present
         conflicts, writes, waits, near, long = (Signal(name=name) for name in ("conflicts", *PRESENT))
-        results = row.writes & ~row.reduces
+        results, nearest = row.writes & ~row.reduces, near_wait(self.config)
         with m.If(~self.busy):
             m.d.sync += [
-                writes.eq(results), waits.eq(results & row.row.wait.any()), near.eq(results & (row.row.wait >= NEAR)),
+                writes.eq(results), waits.eq(results & row.row.wait.any()),
+                near.eq(results & (row.row.wait >= nearest)),
                 long.eq(results & is_long(self.config, row.row)),
             ]  # fmt: skip
         a_register, b_register = (one.kind == OperandKind.REGISTER for one in (row.a, row.b))
@@ -175,7 +176,7 @@ class BeatIssue(wiring.Component):
             hazards.a_scalar.eq(a_scalar), hazards.b_scalar.eq(b_scalar), hazards.c_scalar.eq(row.c_scalar),
             hazards.index.eq(row.index),
             hazards.destination.eq(Mux(self.finished, self.target, present.destination)),
-            hazards.wait.eq(Mux(self.finished, READ_AFTER_WRITE - 1, present.row.wait)),
+            hazards.wait.eq(Mux(self.finished, latencies(self.config).read_after_write - 1, present.row.wait)),
             hazards.issued_context.eq(present.context), hazards.issued_long.eq(long),
             hazards.a.eq(row.a.register), hazards.b.eq(row.b.register), hazards.c.eq(row.c),
             hazards.context.eq(row.context), hazards.long.eq(is_long(self.config, row.row)),
@@ -190,12 +191,12 @@ class BeatIssue(wiring.Component):
         return conflicts
 
     def _crowded(self, m: Module) -> Value:
-        """Whether the partial results to which the beat would be added are less than ``LOOP`` cycles old."""
-        around = partial_beats(self.config)
-        if not self.config.scalars or around >= LOOP:
+        """Whether the partial results to which the beat would be added are less than ``loop`` cycles old."""
+        around, loop = partial_beats(self.config), latencies(self.config).loop
+        if not self.config.scalars or around >= loop:
             return Const(0)
         # A register says it, so that it is there when the cycle begins.
-        recent, count = Signal(LOOP - 2), Signal(range(LOOP))
+        recent, count = Signal(loop - 2), Signal(range(loop))
         full, again = Signal(), Signal()
         m.d.comb += count.eq(sum(recent[1:], recent[0]))
         m.d.sync += [recent.eq(Cat(self.fire, recent)), full.eq(Mux(self.fire, count >= around - 1, count >= around))]

@@ -7,9 +7,10 @@ from amaranth.lib.wiring import In, Out
 
 from daedal.hw.config.core import Config
 from daedal.hw.execute_unit.fpu.float_format import register
-from daedal.hw.execute_unit.latencies import ADDEND, LOOP, RESULT, SELECT
+from daedal.hw.execute_unit.latencies import SELECT, latencies
 from daedal.hw.execute_unit.stage_layouts import register_place
 from daedal.hw.isa.elements import LANE
+from daedal.hw.lib.delay import delayed
 from daedal.hw.lib.fanout import fanout
 
 
@@ -17,7 +18,7 @@ class Forwarding(wiring.Component):
     """Delivers ``c`` as late as the lanes can take it, from the register file or from results on their way to
     it.
 
-    A result becomes visible as ``c`` for beats issued ``schedule.LOOP`` or more cycles after its own.
+    A result becomes visible as ``c`` for beats issued ``loop`` or more cycles after its own.
 
     Members
     -------
@@ -36,9 +37,9 @@ class Forwarding(wiring.Component):
     read_address : ``Out``; read_data : ``In``
         Port c of the register file; the data come one cycle after the address.
     c : ``Out(8 * lane_bytes)``; chain : ``Out(lanes)``
-        The addend, ``ADDEND`` cycles after the issue. Under ``chain``, all bits alike, ``result`` is it instead.
+        The addend, ``addend`` cycles after the issue. Under ``chain``, all bits alike, ``result`` is it instead.
     result : ``In(8 * lane_bytes)``
-        The result, ``RESULT`` cycles after the issue.
+        The result, ``result`` cycles after the issue.
     write : ``Out(1)``; write_address
         Whether and where to write it, in the same cycle.
     flying : ``Out(1)``
@@ -46,7 +47,7 @@ class Forwarding(wiring.Component):
     """
 
     def __init__(self, config: Config) -> None:
-        self.config = config
+        self.config, self._times = config, latencies(config)
         address, width = register_place(config), 8 * config.lane_bytes
         super().__init__(
             {
@@ -73,12 +74,13 @@ class Forwarding(wiring.Component):
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
         fired, addresses = self._results(m)
-        reads = _ages(m, self.c_address, "c", ADDEND - 2)
-        used = register(m, self.c_used, "used", cycles=ADDEND - 2)
+        addend = self._times.addend
+        reads = _ages(m, self.c_address, "c", addend - 2)
+        used = register(m, self.c_used, "used", cycles=addend - 2)
         adds_b = register(m, self.adds_b, "adds_b_late", cycles=SELECT)
-        later = register(m, adds_b, "adds_b_later", cycles=ADDEND - 2 - SELECT)
+        later = register(m, adds_b, "adds_b_later", cycles=addend - 2 - SELECT)
         at_once, soon = self._forwards(m, fired, addresses, reads[1])
-        m.d.comb += self.read_address.eq(reads[ADDEND - 2])
+        m.d.comb += self.read_address.eq(reads[addend - 2])
         # One of the two is zero. What is not wanted is known before, and is kept out by the registers' resets.
         wanted = register(m, used & ~later, "wanted")
         kept = register(m, Mux(wanted, Mux(register(m, soon, "wants_result"), self.result, self.read_data), 0), "kept")
@@ -93,32 +95,39 @@ class Forwarding(wiring.Component):
         extreme, negative = register(m, Cat(self.extreme, self.negative), "constant", cycles=SELECT)
         constant = Cat(Const(0, 23), extreme.replicate(8), negative).replicate(len(self.c) // LANE.bits)
         chosen = register(m, Mux(adds_b, self.b, constant), "b_or_constant")
-        late: Value = register(m, chosen, "b_late", cycles=ADDEND - 1 - SELECT)
+        wait = self._times.addend - 1 - SELECT
+        late: Value
+        if self.config.preadder:
+            late = delayed(m, chosen, "b_late", cycles=wait)
+        else:
+            late = register(m, chosen, "b_late", cycles=wait)
         return late
 
     def _results(self, m: Module) -> tuple[list[Value], list[Value]]:
         """Carry the destination beside the beat; return validity and address by age."""
-        written = register(m, self.writes, "written", cycles=RESULT)
-        addresses = _ages(m, self.address, "address", RESULT)
-        flying = Signal(RESULT)
+        result = self._times.result
+        written = register(m, self.writes, "written", cycles=result)
+        addresses = _ages(m, self.address, "address", result)
+        flying = Signal(result)
         m.d.sync += flying.eq(Cat(self.fire, flying))
         m.d.comb += [
             self.flying.eq(flying.any()),
-            self.write_address.eq(addresses[RESULT]),
+            self.write_address.eq(addresses[result]),
             self.write.eq(flying[-1] & written),
         ]
         return [self.fire, *flying], addresses
 
     def _forwards(self, m: Module, fired: list[Value], addresses: list[Value], c: Value) -> tuple[Value, Value]:
-        """Whether ``c`` is the result LOOP cycles before it, a cycle early, or the one before that, when it is there.
+        """Whether ``c`` is the result ``loop`` cycles before, a cycle early, or the one before that, when it is there.
 
         The register file itself sees to one more cycle of distance, writing in the cycle of the read.
         """
+        addend, loop = self._times.addend, self._times.loop
         used = register(m, self.c_used, "used_first")
-        found = [used & fired[1 + k] & (c == addresses[1 + k]) for k in (LOOP, LOOP + 1)]
-        # Compared at age 1; the first is wanted at age ADDEND, the second two cycles earlier.
-        at_once = register(m, found[0], "at_once_soon", cycles=ADDEND - 2)
-        soon = register(m, found[1], "soon", cycles=ADDEND - 3)
+        found = [used & fired[1 + k] & (c == addresses[1 + k]) for k in (loop, loop + 1)]
+        # Compared at age 1; the first is wanted at age ``addend``, the second two cycles earlier.
+        at_once = register(m, found[0], "at_once_soon", cycles=addend - 2)
+        soon = register(m, found[1], "soon", cycles=addend - 3)
         return at_once, soon
 
 

@@ -1,6 +1,6 @@
-"""All lanes, and the last step of a division in front of them."""
+"""All lanes, and what is in front of them: roundings, pre-adders."""
 
-from amaranth import Cat, Module
+from amaranth import Cat, Module, Mux, Value
 from amaranth.hdl import Elaboratable
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
@@ -8,11 +8,15 @@ from amaranth.lib.wiring import In, Out
 from daedal.hw.config.core import Config
 from daedal.hw.execute_unit.fpu.float_divide import LOW_BITS
 from daedal.hw.execute_unit.fpu.float_format import register
+from daedal.hw.execute_unit.fpu.float_product import ProductSignature
 from daedal.hw.execute_unit.fpu.float_shorten import FloatShorten
 from daedal.hw.execute_unit.fpu.lane import Lane
 from daedal.hw.execute_unit.fpu.lane_op import LaneOp
-from daedal.hw.execute_unit.latencies import SELECT
-from daedal.hw.isa.elements import LANE
+from daedal.hw.execute_unit.fpu.pre_adder import PreAdder
+from daedal.hw.execute_unit.latencies import SELECT, latencies
+from daedal.hw.execute_unit.vector.head_products import HeadProducts
+from daedal.hw.isa.elements import HEAD_WORDS, LANE
+from daedal.hw.lib.delay import delayed
 
 
 class LaneArray(wiring.Component):
@@ -24,14 +28,16 @@ class LaneArray(wiring.Component):
         What to do with the beat that is issued in this cycle: see ``Lane``.
     kind : ``In(2)``, if rows have several types
         With ``op``: the type that ``a`` is rounded to before all else, a ``LengthField``.
+    affine, plain : ``In(1)``; head : ``In(64)``, if there are pre-adders
+        With ``op``: ``b`` is the row's weight, or that is 1.0; its scale and bias.
     a, b : ``In(8 * lane_bytes)``
-        Operands, ``schedule.SELECT`` cycles after the issue.
+        Operands, ``SELECT`` cycles after the issue.
     c : ``In(8 * lane_bytes)``
-        Addend, ``schedule.ADDEND`` cycles after the issue.
+        Addend, ``addend`` cycles after the issue.
     chain : ``In(lanes)``
         With ``c``, for each lane: its own result of this cycle is the addend instead.
     o : ``Out(8 * lane_bytes)``
-        Results, ``schedule.RESULT`` cycles after the issue.
+        Results, ``result`` cycles after the issue.
     """
 
     def __init__(self, config: Config) -> None:
@@ -46,6 +52,7 @@ class LaneArray(wiring.Component):
                 "cuts": In(1),
                 "carries": In(1),
                 **({"kind": In(2)} if config.rounds else {}),
+                **({"affine": In(1), "plain": In(1), "head": In(HEAD_WORDS * LANE.bits)} if config.preadder else {}),
                 "a": In(width),
                 "b": In(width),
                 "c": In(width),
@@ -56,13 +63,17 @@ class LaneArray(wiring.Component):
 
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
-        op = register(m, self.op, "op_now", cycles=SELECT, shape=LaneOp)
-        negate_product = register(m, self.negate_product, "negate_product_now", cycles=SELECT)
-        negate_addend = register(m, self.negate_addend, "negate_addend_now", cycles=SELECT)
-        division = register(m, Cat(self.low, self.cuts, self.carries), "division_now", cycles=SELECT)
-        operands = [self.a.word_select(n, LANE.bits) for n in range(self.config.lanes)]
+        wait = latencies(self.config).lane
+        op = register(m, self.op, "op_now", cycles=wait, shape=LaneOp)
+        negate_product = register(m, self.negate_product, "negate_product_now", cycles=wait)
+        negate_addend = register(m, self.negate_addend, "negate_addend_now", cycles=wait)
+        division = register(m, Cat(self.low, self.cuts, self.carries), "division_now", cycles=wait)
+        first: Value = self.a
+        if wait > SELECT:
+            first = delayed(m, self.a, "a_late", cycles=wait - SELECT)
+        operands = [first.word_select(n, LANE.bits) for n in range(self.config.lanes)]
         if self.config.rounds:
-            kind = register(m, self.kind, "kind_now", cycles=SELECT)
+            kind = register(m, self.kind, "kind_now", cycles=wait)
             for n, a in enumerate(operands):
                 m.submodules[f"shorten{n}"] = shorten = FloatShorten(self.config)
                 m.d.comb += [shorten.i.eq(a), shorten.kind.eq(kind)]
@@ -80,4 +91,35 @@ class LaneArray(wiring.Component):
                 lane.chain.eq(self.chain[n]),
                 self.o.word_select(n, LANE.bits).eq(lane.o),
             ]
+        if self.config.preadder:
+            self._add_before(m)
         return m
+
+    def _add_before(self, m: Module) -> None:
+        """Scales as second factors, and addends by way of the pre-adders."""
+        times = latencies(self.config)
+        m.submodules.products = products = HeadProducts()
+        second = delayed(m, self.b, "b_late", cycles=times.lane - SELECT)
+        affine = register(m, self.affine, "affine_now", cycles=times.lane)
+        head = register(m, self.head, "head_now", cycles=SELECT)
+        m.d.comb += [
+            Cat(products.scale, products.bias).eq(head),
+            products.weight.eq(self.b[: LANE.bits]),
+            products.plain.eq(register(m, self.plain, "plain_now", cycles=SELECT)),
+        ]
+        for n in range(self.config.lanes):
+            lane = getattr(m.submodules, f"lane{n}")
+            m.submodules[f"before{n}"] = before = PreAdder()
+            m.d.comb += [
+                *(
+                    getattr(before.product, name).eq(getattr(products.biased, name))
+                    for name in ProductSignature.members
+                ),
+                before.adds.eq(affine),
+                before.c.eq(self.c.word_select(n, LANE.bits)),
+                before.chain.eq(self.chain[n]),
+                before.result.eq(lane.o),
+                lane.b.eq(Mux(affine, products.scaled, second.word_select(n, LANE.bits))),
+                lane.c.eq(before.o),
+                lane.chain.eq(0),
+            ]

@@ -8,7 +8,7 @@ from amaranth.utils import ceil_log2, exact_log2
 
 from daedal.hw.config.core import Config
 from daedal.hw.execute_unit.fpu.lane_op import LaneOp
-from daedal.hw.execute_unit.latencies import READ_AFTER_WRITE
+from daedal.hw.execute_unit.latencies import latencies
 from daedal.hw.execute_unit.stage_layouts import partial_area, partial_beats, partial_step, register_number
 from daedal.hw.isa.instructions import PARTIAL_SUMS
 
@@ -45,7 +45,7 @@ class ReductionTree(wiring.Component):
     """Combines the partial results of reductions: the upper half of them with the lower, and again, down to one.
 
     A row of n beats has n beats of partial results, ``PARTIAL_SUMS`` elements at most, with what changes nothing behind
-    the row's last element. Each halving begins ``READ_AFTER_WRITE`` cycles after the last beat of what it needs, so
+    the row's last element. Each halving begins ``read_after_write`` cycles after the last beat of what it needs, so
     trees of several rows are under way at a time. What is due goes before all else, unless it is to wait.
 
     Members
@@ -121,8 +121,8 @@ class ReductionTree(wiring.Component):
         return m
 
     def _delay(self, m: Module, here: Signal, present: data.View, following: data.View, *, goes_on: Value) -> None:
-        """What was issued in a cycle is ``here`` for its next step ``READ_AFTER_WRITE`` cycles later, or more."""
-        depth = READ_AFTER_WRITE - 1
+        """What was issued in a cycle is ``here`` for its next step ``read_after_write`` cycles later, or more."""
+        depth = latencies(self.config).read_after_write - 1
         m.submodules.steps = steps = memory.Memory(shape=present.shape(), depth=1 << ceil_log2(depth + 1), init=[])
         write, read = steps.write_port(), steps.read_port(domain="comb")
         waiting = Signal(depth)

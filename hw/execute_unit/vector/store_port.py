@@ -7,7 +7,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from daedal.hw.config.core import Config
 from daedal.hw.execute_unit.fpu.float_format import register
-from daedal.hw.execute_unit.latencies import RESULT
+from daedal.hw.execute_unit.latencies import latencies
 from daedal.hw.execute_unit.stage_layouts import (
     is_long,
     register_beat,
@@ -236,9 +236,10 @@ class StorePort(wiring.Component):
     def _deliver(self, m: Module, active: Signal, order: Signal) -> None:
         """Read each beat in its turn, and queue it a cycle later."""
         m.submodules.queue = queue = Fifo(store_beat_layout(self.config), depth=self.config.store_beats)
-        due = Signal(RESULT)
+        result = latencies(self.config).result
+        due = Signal(result)
         m.d.sync += due.eq(Cat(active, due))
-        order = register(m, order, "order", cycles=RESULT - 1, shape=self._order_layout())
+        order = register(m, order, "order", cycles=result - 1, shape=self._order_layout())
         m.d.comb += self.read_address.eq(order.address)
         arriving = register(m, order, "arriving", shape=self._order_layout())
         m.d.comb += [

@@ -1,6 +1,6 @@
 """Rows of elements of 16, 8, 4 and 2 bits, and heads of rows, on their way into the execute unit."""
 
-from amaranth import Cat, Module, Mux, Signal, Value, signed
+from amaranth import Cat, Const, Module, Mux, Signal, Value, signed
 from amaranth.hdl import Elaboratable
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
@@ -35,6 +35,8 @@ class UnpackRows(wiring.Component):
         Beats as they lie in memory.
     kind : ``In(3)``; head : ``In(1)``
         The type of the row of which a beat is taken, a ``LengthField``; instead a number of its head is, in all lanes.
+    whole : ``In(1)``, if there are pre-adders
+        Or the row is taken with its head, of which both numbers are at ``numbers`` with each of its beats.
     last : ``In(1)``; tail_bytes : ``In(range(lane_bytes + 1))``
         The number of a head is taken with the beat that is the last one, and is in as many bytes as are wanted there.
     clear : ``In(1)``
@@ -54,6 +56,7 @@ class UnpackRows(wiring.Component):
                 "last": In(1),
                 "tail_bytes": In(range(config.lane_bytes + 1)),
                 "clear": In(1),
+                **({"whole": In(1), "numbers": Out(HEAD_WORDS * LANE.bits)} if config.preadder else {}),
                 "o": Out(lane_beat_stream(config)),
             }
         )
@@ -70,23 +73,18 @@ class UnpackRows(wiring.Component):
         after = Signal(range(-before, 2 * _UNITS))
         final, bad, is_unsigned, stays = Signal(), Signal(), Signal(), Signal()
         over, straddles = Signal(), Signal()
+        here, first, headed = self._place(m, at, heads)
         expected = Mux(self.last, self.tail_bytes, self.config.lane_bytes)
         m.d.comb += [
             is_unsigned.eq(self.kind.matches(*(kind.value for kind in UNSIGNED))),
             end.eq((beat.bytes << exact_log2(_UNITS // LANE.bytes)) >> exact_log2(lanes)),
             step.eq(Mux(self.head, _UNITS // lanes, self._step())),
-            after.eq(at + step),
+            after.eq(here + step),
             over.eq(after >= end),
             final.eq(over),
-            bad.eq(
-                Mux(
-                    self.head,
-                    (heads == HEAD_WORDS) | (final & beat.last),
-                    (heads != 0) & ~((heads == HEAD_WORDS) & is_unsigned),
-                )
-            ),
-            self.o.payload.data.eq(self._data(m, at, is_unsigned, straddles)),
-            self.o.payload.bytes.eq(Mux(bad, 0, Mux(self.head, expected, self._bytes(m, over, end, at)))),
+            bad.eq(self._bad(heads, first, is_unsigned, final & beat.last, end)),
+            self.o.payload.data.eq(self._data(m, here, is_unsigned, straddles, first)),
+            self.o.payload.bytes.eq(Mux(bad, 0, Mux(self.head, expected, self._bytes(m, over, end, here)))),
             stays.eq(self.head & ~self.last),
             self.o.payload.last.eq(Mux(self.head, self.last, beat.last & final)),
             self.o.valid.eq(self.i.valid),
@@ -96,7 +94,7 @@ class UnpackRows(wiring.Component):
         if before:
             goes_on = Signal()
             m.d.comb += [
-                straddles.eq((heads == HEAD_WORDS) & (self.kind == LengthField.UNSIGNED8.value) & ~self.head),
+                straddles.eq(headed & (self.kind == LengthField.UNSIGNED8.value) & ~self.head),
                 goes_on.eq(straddles & ~beat.last),
                 final.eq(Mux(goes_on, after + before >= end, over)),
             ]
@@ -104,8 +102,33 @@ class UnpackRows(wiring.Component):
         with m.If(self.clear):
             m.d.sync += [at.eq(0), heads.eq(0)]
         with m.Elif(self.o.valid & self.o.ready & ~stays):
-            m.d.sync += [at.eq(following), heads.eq(Mux(final & beat.last, 0, heads + self.head))]
+            taken = Mux(headed, HEAD_WORDS, heads + self.head)
+            m.d.sync += [at.eq(following), heads.eq(Mux(final & beat.last, 0, taken))]
         return m
+
+    def _place(self, m: Module, at: Signal, heads: Signal) -> tuple[Value, Value, Value]:
+        """Where in the beat elements are taken; whether they are a row's first, with the head; whether that is gone."""
+        gone = heads == HEAD_WORDS
+        if not self.config.preadder:
+            return at, Const(0), gone
+        begun, first, numbers = Signal(), Signal(), Signal.like(self.numbers)
+        found = self.i.payload.data[: len(numbers)]
+        m.d.comb += [first.eq(self.whole & ~begun), self.numbers.eq(Mux(first, found, numbers))]
+        with m.If(self.clear):
+            m.d.sync += begun.eq(0)
+        with m.Elif(self.o.valid & self.o.ready):
+            m.d.sync += begun.eq(self.whole & ~self.o.payload.last)
+            with m.If(first):
+                m.d.sync += numbers.eq(found)
+        return Mux(first, HEAD_WORDS * _UNITS // self.config.lanes, at), first, gone | first
+
+    def _bad(self, heads: Signal, first: Value, is_unsigned: Signal, ends: Value, end: Signal) -> Value:
+        """Whether this is not how the row can be taken."""
+        row = (heads != 0) & ~((heads == HEAD_WORDS) & is_unsigned)
+        if self.config.preadder:
+            none = end <= HEAD_WORDS * _UNITS // self.config.lanes
+            row = Mux(self.whole, ~is_unsigned | (first & (heads.any() | none)), row)
+        return Mux(self.head, (heads == HEAD_WORDS) | ends, row)
 
     def _step(self) -> Value:
         """Units of a beat that a beat of elements of ``kind`` takes."""
@@ -114,7 +137,7 @@ class UnpackRows(wiring.Component):
             step = Mux(self.kind == kind.value, _UNITS * LENGTH_ELEMENTS[kind].bits // LANE.bits, step)
         return step
 
-    def _bytes(self, m: Module, over: Signal, end: Signal, at: Signal) -> Value:
+    def _bytes(self, m: Module, over: Signal, end: Signal, at: Value) -> Value:
         """Bytes of a beat of binary32: all but for the last part, which has what is left."""
         left = Signal.like(end)
         m.d.comb += left.eq(end - at)
@@ -125,7 +148,7 @@ class UnpackRows(wiring.Component):
             found = Mux(self.kind == kind.value, Mux(over, left * size, self.config.lane_bytes), found)
         return found
 
-    def _data(self, m: Module, at: Value, is_unsigned: Signal, straddles: Signal) -> Value:
+    def _data(self, m: Module, at: Value, is_unsigned: Signal, straddles: Signal, first: Value) -> Value:
         """The elements of ``kind`` at this place, or the number of the head."""
         whole, lanes, digits = self.i.payload.data, self.config.lanes, exact_log2(_UNITS)
         if lanes > _WITHIN:
@@ -138,7 +161,7 @@ class UnpackRows(wiring.Component):
             m.d.comb += part.eq(Mux(at[digit], above[bits * lanes :], above[: bits * lanes]))
             parts[bits] = part
         if lanes > _WITHIN:
-            parts[8] = self._straddling(m, parts[8], straddles)
+            parts[8] = self._straddling(m, parts[8], straddles, first)
         elements = []
         for n in range(lanes):
             element = whole.word_select(n, LANE.bits)
@@ -156,10 +179,11 @@ class UnpackRows(wiring.Component):
             elements.append(Mux(self.head, number, Mux(is_unsigned, unsigned.o, element)))
         return Cat(*elements)
 
-    def _straddling(self, m: Module, part: Value, straddles: Signal) -> Value:
+    def _straddling(self, m: Module, part: Value, straddles: Signal, first: Value) -> Value:
         """8-bit integers that begin in the middle of the part before this one, or this part."""
         half = len(part) // 2
+        behind_head = self.i.payload.data[half : 2 * half]
         kept = Signal(half, reset_less=True)
         with m.If(self.o.valid & self.o.ready):
             m.d.sync += kept.eq(part[half:])
-        return Mux(straddles, Cat(kept, part[:half]), part)
+        return Mux(straddles, Cat(Mux(first, behind_head, kept), part[:half]), part)

@@ -26,7 +26,7 @@ from daedal.hw.execute_unit.vector.lane_array import LaneArray
 from daedal.hw.execute_unit.vector.operand_select import OperandSelect
 from daedal.hw.execute_unit.vector.reduction_tree import combine_layout, neutral
 from daedal.hw.execute_unit.vector.register_file import RegisterFile
-from daedal.hw.isa.elements import LANE
+from daedal.hw.isa.elements import HEAD_WORDS, LANE
 from daedal.hw.isa.instructions import OperandKind
 from daedal.hw.isa.words import LengthField
 
@@ -47,6 +47,8 @@ class VectorPath(wiring.Component):
         For the iterative unit, which must be ready.
     vector0, vector1 : ``In(8 * lane_bytes)``
         The beats popped in this cycle.
+    head : ``In(64)``, if there are pre-adders
+        Scale and bias of the row of ``vector0``.
     kept : ``In(8 * lane_bytes)``; popped : ``Out(8 * lane_bytes)``
         The beat that was kept and is popped in this cycle; the beat that operand ``a`` popped in the cycle before.
     begins : ``In(1)``; factor : ``In(Factor)``
@@ -72,6 +74,7 @@ class VectorPath(wiring.Component):
                 "element": Out(LANE.bits),
                 "request": Out(IterativeRequest),
                 "request_valid": Out(1),
+                **({"head": In(HEAD_WORDS * LANE.bits)} if config.preadder else {}),
                 "vector0": In(width),
                 "vector1": In(width),
                 "kept": In(width),
@@ -117,6 +120,8 @@ class VectorPath(wiring.Component):
         self._compute(m, lanes)
         if self.config.rounds:
             m.d.comb += lanes.kind.eq(Mux(row.rounds, row.row.kind, LengthField.ELEMENTS.value))
+        if self.config.preadder:
+            m.d.comb += [lanes.affine.eq(row.affine), lanes.plain.eq(row.plain), lanes.head.eq(self.head)]
         m.d.comb += [
             lanes.a.eq(a.o),
             lanes.b.eq(b.o),
@@ -148,6 +153,8 @@ class VectorPath(wiring.Component):
             ]  # fmt: skip
             if self.config.rounds:
                 m.d.comb += row.rounds.eq(0)
+            if self.config.preadder:
+                m.d.comb += row.affine.eq(0)
 
     def _at(self, register: Value, beat: Value) -> Value:
         return register_beat(self.config, register, self._row.context, beat)

@@ -12,6 +12,7 @@ from typing import Protocol
 import numpy as np
 
 from daedal.hw.config.core import Config
+from daedal.hw.isa.elements import HEAD_WORDS
 from daedal.hw.isa.instructions import CONVERTED, HEAD, KEEP, KEPT, Instruction, Mode, OperandKind, VectorOp
 from daedal.hw.isa.operations import OPERATIONS, Operation, OperationUnit
 from daedal.hw.isa.program import unpack
@@ -104,6 +105,8 @@ class ExecuteUnit:
         """One element each; None if it is empty."""
         self._share = config.context_beats * config.lanes
         self._context = 0
+        self._numbers: list[Floats] = []
+        """The head of the row that the instruction takes, if it takes one with its head."""
         self._kind = LengthField.ELEMENTS
         """The type of rows that the instruction pops or stores."""
         self._vector_turns = [0] * config.context_count
@@ -150,6 +153,8 @@ class ExecuteUnit:
         single = decoded.mode is Mode.SCALAR
         count = 1 if single else self.lengths[code["length"]]
         self._kind = LengthField.ELEMENTS if single else self.kinds[code["length"]]
+        self._numbers = [from_bits([self.queues.head(queue)]) for queue in CONVERTED for _ in range(HEAD_WORDS)
+                         if decoded.row.takes_head]  # fmt: skip
         a = self._element(code) if code["indexed"] else self._operand(code, "a", count)
         if decoded.row.unit is OperationUnit.STORE:
             self.queues.store(narrow(a, self._kind))
@@ -177,6 +182,8 @@ class ExecuteUnit:
         if row.rounds:
             a = rounded(a, self._kind)
         c = self._addend(decoded.mode, code, len(a)) if "c" in row.operands else None
+        if row.takes_head:
+            return self._of_head(decoded, code, a, c)
         if row.takes_a and c is None:
             return a
         named = decoded.members
@@ -185,6 +192,16 @@ class ExecuteUnit:
         if row.pops_count:
             b = from_bits([self.queues.scalar(is_count=True) & 0xFFFFFFFF])
         return compute(decoded.op, a, b, b if replaces else c)
+
+    def _of_head(self, decoded: _Decoded, code: Members, a: Floats, c: Floats | None) -> Floats:
+        """The result of an operation on a row with a head."""
+        named = decoded.members
+        scale, bias = self._numbers
+        if (named["b.kind"], named["b.number"]) != (_VECTOR, 0):
+            weight = self._operand(code, "b", 1)
+            scale, bias = (compute(VectorOp.MULTIPLY, number, weight) for number in (scale, bias))
+        added = compute(VectorOp.ADD, np.repeat(bias, len(a)), None, c)
+        return compute(decoded.op, a, np.repeat(scale, len(a)), added)
 
     def _reduced(self, decoded: _Decoded, code: Members, a: Floats) -> Floats:
         """The reduction of a row; the register of its partial results is empty afterwards."""
@@ -249,11 +266,19 @@ class ExecuteUnit:
         return row
 
 
+def _takes_whole_row(code: Members) -> bool:
+    """Whether ``a`` is a row of a queue whose rows are converted, and ``b`` one number, or absent."""
+    a, b = ((code[f"{name}.kind"], code[f"{name}.number"]) for name in "ab")
+    return a[0] == _QUEUE and a[1] in CONVERTED and (b[0] in (_SCALAR, _OWN) or b == (_VECTOR, 0))
+
+
 def is_legal(word: int, config: Config, operations: Mapping[VectorOp, Operation] = OPERATIONS) -> bool:
     """Whether the machine has this instruction: its operation, mode, registers, queues and length register."""
     code = unpack(Instruction, word)
     row = next((row for op, row in operations.items() if op.value == code["op"]), None)
-    if row is None or (row.rounds and not config.rounds):
+    if row is None or not row.is_of(config):
+        return False
+    if row.takes_head and not _takes_whole_row(code):
         return False
     if code["reserved"] or code["mode"] >= len(Mode) or not row.may_have(Mode(code["mode"])):
         return False

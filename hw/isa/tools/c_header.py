@@ -159,7 +159,7 @@ def _known_fields() -> str:
 
 def _operations(table: Mapping[VectorOp, Operation]) -> str:
     """The rows of the table of operations by code, but for what they compute."""
-    flags = ("b_replaces_c", "register_a", "pops_count", "takes_a", "stores", "rounds")
+    flags = ("b_replaces_c", "register_a", "pops_count", "takes_a", "stores", "rounds", "takes_head")
     lines = [
         "struct Operation {",
         "  bool known, uses_b, uses_c;",

@@ -1,7 +1,7 @@
 """Whether a nest's activations may, and should, run side by side.
 
-The machine's adder takes ``ACCUMULATE_CYCLES``: rows of fewer beats leave it idle unless rows of several bags take
-turns. The order of additions within a bag stays; only the order in which bags end can change.
+The machine's adder takes ``Config.accumulate_cycles``: rows of fewer beats leave it idle unless rows of several bags
+take turns. The order of additions within a bag stays; only the order in which bags end can change.
 """
 
 from enum import Enum
@@ -13,8 +13,8 @@ from daedal.compiler.analysis.row_loops import constant_of
 from daedal.compiler.backend.levels import Level
 from daedal.compiler.backend.select_instructions import field_of, whole_width
 from daedal.compiler.dialects import dlc, slc, slcv
-from daedal.compiler.dialects.narrow_packed import UnpackOp
-from daedal.hw.config.core import ACCUMULATE_CYCLES, Config
+from daedal.compiler.dialects.narrow_packed import AffineOp, UnpackOp
+from daedal.hw.config.core import Config
 
 
 class Turns(Enum):
@@ -37,7 +37,7 @@ def pays(root: slc.ForOp, config: Config) -> bool:
                 popped.append(_popped_beats(op.result, config))
             elif isinstance(op, dlc.PushOp):
                 pushed.append(_beats(op.row, config))
-    return bool(popped) and max(popped + pushed) <= config.context_beats and min(popped) < ACCUMULATE_CYCLES
+    return bool(popped) and max(popped + pushed) <= config.context_beats and min(popped) < config.accumulate_cycles
 
 
 def _callbacks(root: slc.ForOp) -> list[dlc.CallbackOp]:
@@ -53,9 +53,9 @@ def _callbacks(root: slc.ForOp) -> list[dlc.CallbackOp]:
 
 def _popped_beats(popped: SSAValue, config: Config) -> int:
     """Beats in registers of a row that is popped: of words with a head, those of the integers in them."""
-    unpacked = [use.operation for use in popped.uses if isinstance(use.operation, UnpackOp)]
-    if unpacked:
-        return _beats(unpacked[0].row, config)
+    for use in popped.uses:
+        if isinstance(use.operation, UnpackOp | AffineOp):
+            return _beats(use.operation.results[-1], config)
     return -(-whole_width(popped, field_of(popped)) // config.lanes)
 
 

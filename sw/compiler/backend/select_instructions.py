@@ -14,7 +14,7 @@ from xdsl.ir import Operation, SSAValue
 from daedal.compiler.backend.value_locations import Place, Places, is_shortened
 from daedal.compiler.dialects import dlc, narrow, slcv, slcv_scalars
 from daedal.compiler.dialects.elements import row_element
-from daedal.compiler.dialects.narrow_packed import UnpackOp
+from daedal.compiler.dialects.narrow_packed import AffineOp, UnpackOp
 from daedal.errors import UnsupportedOperation
 from daedal.hw.config.core import Config
 from daedal.hw.isa.elements import LENGTH_ELEMENTS, UNSIGNED
@@ -39,7 +39,7 @@ def whole_width(row: SSAValue, field: LengthField | None) -> int:
 def _popped_field(row: SSAValue) -> LengthField:
     """The type of a row that is popped: of words with a head, that of the integers in them."""
     for use in row.uses:
-        if isinstance(use.operation, UnpackOp):
+        if isinstance(use.operation, UnpackOp | AffineOp):
             bits = use.operation.bits.value.data
             return next(field for field in UNSIGNED if LENGTH_ELEMENTS[field].bits == bits)
     return field_of(row)
@@ -80,6 +80,7 @@ class CallbackSelection:
             narrow.WidenOp: self._widen,
             narrow.RoundOp: self._round,
             UnpackOp: self._unpack,
+            AffineOp: self._affine,
             vector.BroadcastOp: self._spread,
             slcv.GetOp: self._get,
             slcv.SetOp: self._set,
@@ -175,6 +176,16 @@ class CallbackSelection:
             self._places.define(op.scale, Place(OperandKind.SCALAR_REGISTER, register))
         self._places.define(op.bias, head)
         self._places.define(op.row, Place(OperandKind.QUEUE, queue, field=field))
+
+    def _affine(self, op: AffineOp) -> None:
+        if not isinstance(op.words.owner, dlc.PopOp):
+            raise UnsupportedOperation("rows must be added as they come from memory")
+        c = self._addend(op.addend)
+        members = {} if op.weight is None else {"b": self._as_operand(op.weight)}
+        self._claim(op.words)
+        self._places.popped(op.words)
+        place = self._places[op.words]
+        self._finish(op, VectorOp.AFFINE, place.field, a=place.operand, c=c, **members)
 
     def _is_factor(self, scale: SSAValue) -> bool:
         """Whether a scale is for one product of single numbers, which can take it off its row."""

@@ -198,6 +198,8 @@ class InstructionOp(IRDLOperation, ABC):
             wanted = {*row.operands} | {"c"}
         elif row.b_replaces_c and self.b is not None:
             wanted = {"a", "b"}
+        elif row.takes_head and self.b is None:
+            wanted = {"a", "c"}
         else:
             wanted = {*row.operands}
         given = {name for name, operand in zip("abc", (self.a, self.b, self.c), strict=True) if operand is not None}

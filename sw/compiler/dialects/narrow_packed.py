@@ -6,7 +6,7 @@ first. So a table of them is a memref of f32.
 
 from xdsl.dialects.builtin import I64, IndexType, IntegerAttr, MemRefType, VectorType, i64
 from xdsl.ir import Attribute, Operation, SSAValue
-from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, prop_def, result_def, traits_def
+from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, opt_operand_def, prop_def, result_def, traits_def
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
@@ -112,4 +112,39 @@ def _row(words: SSAValue, bits: int) -> Attribute:
     return VectorType(LANE, [packed_elements(words.type.get_shape()[0], bits)])
 
 
-PACKED_OPERATIONS = (HeadOp, ElementOp, UnpackOp)
+@irdl_op_definition
+class AffineOp(IRDLOperation):
+    """``fma(q, scale, addend + bias)`` of a row of words, its scale and bias times a weight before, if there is one.
+
+    It is one instruction of machines with pre-adders.
+    """
+
+    name = "narrow.affine"
+    words = operand_def(VectorType)
+    addend = operand_def(VectorType)
+    weight = opt_operand_def(LANE)
+    bits = prop_def(IntegerAttr[I64])
+    result = result_def(VectorType)
+
+    traits = traits_def(Pure())
+    assembly_format = (
+        "$words `bits` $bits `plus` $addend (`weight` $weight^)? attr-dict"
+        " `:` type($words) `,` type($addend) `->` type($result)"
+    )
+
+    def __init__(self, words: SSAValue, addend: SSAValue, weight: SSAValue | None, bits: int) -> None:
+        super().__init__(
+            operands=[words, addend, [] if weight is None else [weight]],
+            properties={"bits": IntegerAttr(bits, i64)},
+            result_types=[_row(words, bits)],
+        )
+
+    def verify_(self) -> None:
+        bits = self.bits.value.data
+        assert isinstance(self.words.type, VectorType)
+        verify_packed(self.words.type.get_shape()[0], bits)
+        if self.words.type.element_type != LANE or not self.addend.type == self.result.type == _row(self.words, bits):
+            raise VerifyException(f"{self.words.type} must be of {LANE}, and rows {_row(self.words, bits)}")
+
+
+PACKED_OPERATIONS = (HeadOp, ElementOp, UnpackOp, AffineOp)

@@ -14,12 +14,13 @@ from xdsl.ir import Block, Operation, SSAValue
 from daedal.compiler.analysis.reductions import reductions_of
 from daedal.compiler.dialects import check, place, slc, slcv
 from daedal.compiler.dialects.elements import row_element
-from daedal.compiler.dialects.narrow_packed import PACKED_BITS, ElementOp, HeadOp, UnpackOp
+from daedal.compiler.dialects.narrow_packed import PACKED_BITS, AffineOp, ElementOp, HeadOp, UnpackOp
 from daedal.compiler.interpreters.arithmetic import CALLS, OPERATIONS, as_f32, reduction
 from daedal.compiler.interpreters.elements import unpacked
 from daedal.compiler.interpreters.row_memory import Rows
 from daedal.errors import IndexOutOfRange, InvalidOffsets, UnsupportedOperation
 from daedal.hw.isa.instructions import PARTIAL_SUMS
+from daedal.hw.isa.spec import binary32
 from daedal.hw.isa.spec.reduction import combine
 
 
@@ -56,6 +57,7 @@ class Level(ABC):
             slcv.GetOp: self.get,
             slcv.SetOp: self.set,
             UnpackOp: self.unpack,
+            AffineOp: self.affine,
         }
         self.counted: dict[Operation, int] = {}
 
@@ -89,6 +91,15 @@ class Level(ABC):
         """Scale, bias and integers of a row of words."""
         found = unpacked(self.values[op.words], op.bits.value.data)
         self.values.update(zip(op.results, found, strict=True))
+
+    def affine(self, op: AffineOp) -> None:
+        """The sum with a row of words."""
+        scale, bias, row = unpacked(self.values[op.words], op.bits.value.data)
+        weight = np.float32(1) if op.weight is None else self.values[op.weight]
+        with np.errstate(all="ignore"):
+            scale, bias = np.float32(scale * weight), np.float32(bias * weight)
+            added = self.values[op.addend] + bias
+            self.values[op.result] = binary32.fused(row, np.full_like(row, scale), added)
 
     # ------------------------------------------------------------------ slc
 

@@ -20,6 +20,7 @@ from tests.compiler.layers.compiler_support import random_bags, same_bits
 from tests.fuzz.configs import SMALL
 
 EDGE = replace(Config.preset("edge"), name="edge-quantised", quantised=1)
+AFFINE = replace(EDGE, name="edge-affine", preadder=1)
 TINY = replace(SMALL, name="small-quantised", lanes=2, vector_registers=4, quantised=1)
 NAMES = {8: "byte", 4: "4bit", 2: "2bit"}
 WIDTHS = {8: (1, 4, 7, 16, 50, 64), 4: (2, 8, 14, 36, 64), 2: (4, 16, 20, 60)}
@@ -83,13 +84,25 @@ def test_random_bags(part: int, quantised: daedal.Device) -> None:
         assert len(executable.offloaded) == 1
 
 
+def test_whole_rows(rng: np.random.Generator) -> None:
+    """On a machine with pre-adders each row is one instruction, whose weight is sent once."""
+    with daedal.Device.open("emulator", config=AFFINE) as device:
+        for _ in range(15):
+            layer, inputs = random_layer(rng)
+            executable = daedal.compile(layer, inputs, device=device)
+            assert same_bits(executable(*inputs), layer(*inputs))
+            asm = executable.asm()
+            assert "op=affine" in asm and not any(f"op={op}" in asm for op in ("fma", "mul_add", "multiply"))
+
+
+@pytest.mark.parametrize("config", [EDGE, AFFINE], ids=lambda config: config.name)
 @pytest.mark.parametrize("bits", NAMES)
 @pytest.mark.parametrize("is_weighted", [False, True])
-def test_every_level_gives_the_same(bits: int, is_weighted: bool) -> None:
+def test_every_level_gives_the_same(bits: int, is_weighted: bool, config: Config) -> None:
     rng = np.random.default_rng(bits)
     form = QuantisedRows(bits, 50, "float32", is_first=True)
     table = form.pack(rng.integers(0, 256, (9, form.row_bytes), dtype=np.uint8) % 127)
-    kernel = compile_emb(build(Bag("sum", 50, 64, 64, is_weighted=is_weighted, bits=bits, words=form.words)), EDGE)
+    kernel = compile_emb(build(Bag("sum", 50, 64, 64, is_weighted=is_weighted, bits=bits, words=form.words)), config)
     buffers = {
         "table": table, "indices": rng.integers(0, 9, 30), "offsets": np.array([0, 0, 7, 30]),
         "out": np.zeros((3, 50), np.float32),

@@ -17,7 +17,7 @@ OWN = OperandKind.SCALAR_REGISTER
 
 def computing(mode: Mode, *, binary: bool) -> tuple[VectorOp, ...]:
     """The operations that compute something of any operands, with or without an operand ``b``."""
-    rows = ((op, OPERATIONS[op]) for op in operations_in(mode) if not OPERATIONS[op].rounds)
+    rows = ((op, OPERATIONS[op]) for op in operations_in(mode) if not OPERATIONS[op].is_optional)
     return tuple(op for op, row in rows if row.compute and not row.register_a and ("b" in row.operands) is binary)
 
 
@@ -173,7 +173,9 @@ class Callbacks:
                 listed.append(Shape("kept", self.kept))
             else:
                 shape = self.shape()
-                if self.may_have_heads(shape) and len(listed) + 1 + HEAD_WORDS * len(shape.queues) <= count:
+                if shape.kind == "rows" and shape.queues == CONVERTED and self.may_be_whole(shape):
+                    shape = replace(shape, kind="affine", headed=True)
+                elif self.may_have_heads(shape) and len(listed) + 1 + HEAD_WORDS * len(shape.queues) <= count:
                     heads = [Shape("head", shape.length, (queue,)) for queue in shape.queues if queue in CONVERTED]
                     listed += [head for head in heads for _ in range(HEAD_WORDS)]
                     shape = replace(shape, headed=True)
@@ -181,6 +183,10 @@ class Callbacks:
                     listed.append(self.stored(shape))
                 listed.append(shape)
         return listed
+
+    def may_be_whole(self, shape: Shape) -> bool:
+        """Whether one instruction is to take rows of this shape with their heads."""
+        return bool(self.dice.config.preadder) and self.may_have_heads(shape) and self.dice.chance(0.6)
 
     def may_have_heads(self, shape: Shape) -> bool:
         """Whether rows of this shape are to have heads, as most unsigned ones."""
@@ -311,6 +317,11 @@ class Callbacks:
         members |= {"destination": dice.pick(self.writable(shape.length)), "c": self.source(readable)}
         if shape.kind == "divide":
             return members | {"op": VectorOp.DIVIDE_COUNT, "a": register}
+        if shape.kind == "affine":
+            operands = dict(zip("ab", self.popped(shape), strict=False))
+            if not shape.scalar and config.scalars and dice.chance(0.4):
+                operands["b"] = self.own()
+            return members | {"op": VectorOp.AFFINE} | operands
         return members | self.operands(shape, BINARY, UNARY, readable)
 
     def on_head(self, shape: Shape) -> dict[str, Any]:

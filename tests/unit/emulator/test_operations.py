@@ -82,7 +82,11 @@ def fma(a: Array, b: float, c: Array) -> Array:
     return embedding_bag(np.stack([c, a]), np.array([0, 1]), np.array([0]), weights=ones)[0]
 
 
-ON_LANES = [op for op in operations_in(Mode.VECTOR) if OPERATIONS[op].unit is OperationUnit.LANES]
+ON_LANES = [
+    op
+    for op in operations_in(Mode.VECTOR)
+    if OPERATIONS[op].unit is OperationUnit.LANES and not OPERATIONS[op].takes_head
+]
 ON_LANES.remove(VectorOp.ROUND)  # of machines that convert: test_narrow_faults
 
 

@@ -5,7 +5,7 @@ import random
 import cocotb
 from cocotb.triggers import RisingEdge
 
-from daedal.hw.execute_unit.latencies import LOOP
+from daedal.hw.execute_unit.latencies import latencies
 from daedal.hw.isa.instructions import VectorOp
 from daedal.hw.isa.operations import OPERATIONS
 from tests.unit.execute_unit.driver import Driver, run
@@ -52,8 +52,8 @@ async def short_rows_wait_for_the_loop(dut, beats):
     config = bench_config()
     rows = 20
     driver = await run(dut, [beats * config.lanes], [[accumulate()], [store()]], [0] * rows + [1])
-    assert beat_cycles(driver) == (rows - 1) * LOOP + beats
-    assert driver.counts["stall_hazard"] == (rows - 1) * (LOOP - beats)
+    assert beat_cycles(driver) == (rows - 1) * latencies(bench_config()).loop + beats
+    assert driver.counts["stall_hazard"] == (rows - 1) * (latencies(bench_config()).loop - beats)
 
 
 @cocotb.test()
@@ -66,7 +66,7 @@ async def interleaved_bags(dut, beats):
     tokens += [(1, context) for context in range(contexts)]
     driver = await run(dut, [beats * config.lanes], [[accumulate()], [store(clear=1)]], tokens)
     turn = contexts * beats
-    assert beat_cycles(driver) == (rows - 1) * max(turn, LOOP) + turn, driver.counts
+    assert beat_cycles(driver) == (rows - 1) * max(turn, latencies(bench_config()).loop) + turn, driver.counts
 
 
 @cocotb.test()

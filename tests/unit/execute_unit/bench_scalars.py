@@ -6,7 +6,7 @@ import cocotb
 import numpy as np
 
 from daedal.hw.config.core import Config
-from daedal.hw.execute_unit.latencies import LOOP, READ_AFTER_WRITE
+from daedal.hw.execute_unit.latencies import latencies
 from daedal.hw.isa.instructions import KEEP, KEPT, PARTIAL_SUMS, Mode, VectorOp
 from tests.unit.execute_unit.driver import Driver, run
 from tests.unit.execute_unit.model import Row
@@ -132,7 +132,7 @@ def cycles_of_a_row(config: Config, beats: int) -> int:
     partials = min(PARTIAL_SUMS // config.lanes, 1 << (beats - 1).bit_length())
     tree = sum(max(1, (partials * config.lanes >> level) // config.lanes)
                for level in range(1, (partials * config.lanes).bit_length()))  # fmt: skip
-    rounds = (-(-beats // partials) - 1) * max(partials, LOOP) + partials
+    rounds = (-(-beats // partials) - 1) * max(partials, latencies(config).loop) + partials
     return max(beats + tree, rounds)
 
 
@@ -145,7 +145,7 @@ async def time_of_reductions(dut):
     period = (driver.last_beat - driver.first_beat + 1) / count
     under_way = max(1, config.register_beats * config.lanes // PARTIAL_SUMS)
     places = min(under_way, config.rotating_scalars)
-    least = max(cycles_of_a_row(config, beats), (beats + 5 * READ_AFTER_WRITE) / places)
+    least = max(cycles_of_a_row(config, beats), (beats + 5 * latencies(config).read_after_write) / places)
     cocotb.log.info("a reduction of %d beats every %.1f cycles", beats, period)
     assert period <= 1.1 * least + 2, (period, least)
 
@@ -249,7 +249,10 @@ async def others_overtake_the_iterative_unit(dut):
     add = {"op": VectorOp.ADD, "a": Q0, "c": 0, "destination": 0}
     codes = [pop(0), on_scalars(VectorOp.SQUARE_ROOT, 1, 0), add, add, add, store(1)]
     driver = await run(dut, [beats * config.lanes], [codes], [0])
-    assert driver.last_beat - driver.first_beat <= READ_AFTER_WRITE + 3 * max(beats, LOOP) + 4
+    assert (
+        driver.last_beat - driver.first_beat
+        <= latencies(config).read_after_write + 3 * max(beats, latencies(config).loop) + 4
+    )
 
 
 @cocotb.test()
@@ -280,7 +283,7 @@ async def rows_overlap_by_rotation(dut):
     add = {"op": VectorOp.ADD, "a": {"kind": REGISTER, "number": 1}, "c": last, "destination": last, "rotate": 1}
     out = {"op": VectorOp.STORE, "a": {"kind": REGISTER, "number": last}}
     driver = await run(dut, [beats * config.lanes], [[fetch, add], [out]], [0] * rows + [1])
-    if 2 * beats >= READ_AFTER_WRITE:
+    if 2 * beats >= latencies(config).read_after_write:
         assert driver.last_beat - driver.first_beat + 1 == 2 * beats * rows
 
 

@@ -23,14 +23,14 @@ LIKE_TWO_THIRDS = (2**25 + 1) // 3
 """The one count whose reciprocal has nothing but the highest bit in its fraction."""
 REGISTER, QUEUE, SCALAR = OperandKind.REGISTER, OperandKind.QUEUE, OperandKind.SCALAR
 OWN = OperandKind.SCALAR_REGISTER
-ON_ROWS = tuple(op for op in operations_in(Mode.VECTOR) if not OPERATIONS[op].rounds)
+ON_ROWS = tuple(op for op in operations_in(Mode.VECTOR) if not OPERATIONS[op].is_optional)
 ROUNDS = tuple(op for op in operations_in(Mode.VECTOR) if OPERATIONS[op].rounds)
 """What only machines that convert have."""
 ON_SCALARS = tuple(op for op in operations_in(Mode.SCALAR) if op is not VectorOp.NOP)
 REDUCES = operations_in(Mode.REDUCE)
 STORES = {op for op, row in OPERATIONS.items() if row.stores or row.rounds or row.unit is OperationUnit.STORE}
 """What there is not of unsigned elements."""
-WITH_B = {op for op, row in OPERATIONS.items() if "b" in row.operands}
+WITH_B = {op for op, row in OPERATIONS.items() if "b" in row.operands and not row.takes_head}
 
 
 def placed(token: Token) -> tuple[int, int]:

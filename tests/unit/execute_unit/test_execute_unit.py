@@ -41,6 +41,12 @@ UNSIGNED = [
 ]
 """Lanes of which a beat holds a number of a head, a head, or more than one; whose integers lie in two parts of it."""
 
+AFFINE = [
+    replace(QUANTISED, name="affine4", bus_bytes=16, lanes=4, preadder=1),
+    replace(QUANTISED, name="affine16", bus_bytes=16, lanes=16, preadder=1),
+]
+"""The same with pre-adders: heads that are half of a beat or less."""
+
 EDGE = Config.preset("edge")
 """Its random programs are left to `make test-full`."""
 
@@ -51,6 +57,8 @@ UNITS = [
     *(pytest.param(HALVES, bench, marks=pytest.mark.full) for bench in ("bench_narrow", "bench_execute_unit")),
     *((QUANTISED, bench) for bench in ("bench_unsigned", "bench_narrow", "bench_execute_unit")),
     *((config, "bench_unsigned") for config in UNSIGNED),
+    *((config, "bench_affine") for config in AFFINE),
+    *((AFFINE[0], bench) for bench in ("bench_execute_unit", "bench_scalars")),
     pytest.param(EDGE, "bench_execute_unit", marks=pytest.mark.full),
     pytest.param(EDGE, "bench_scalars", marks=pytest.mark.full),
 ]  # fmt: skip

@@ -4,9 +4,10 @@ import pytest
 from amaranth.sim import Simulator
 
 from daedal.hw.execute_unit.frontend.scoreboard import Scoreboard
-from daedal.hw.execute_unit.latencies import LOOP, READ_AFTER_WRITE
+from daedal.hw.execute_unit.latencies import latencies
 from tests.unit.harness import ODD
 
+TIMES = latencies(ODD)
 REGISTER = 2
 
 
@@ -31,11 +32,11 @@ def test_what_adds_to_a_result_of_context_1(context: int, long: int, scalar: int
         for name, value in (("c", register), ("c_scalar", scalar), ("context", context), ("long", long),
                             ("ends_to", REGISTER), ("destination", REGISTER), ("issued_context", 1)):  # fmt: skip
             ctx.set(getattr(dut, name), value)
-        for cycle in range(LOOP + 3):
+        for cycle in range(TIMES.loop + 3):
             ends = cycle == 0
             for name in ("ends_near", "ends_waits", "issued"):
                 ctx.set(getattr(dut, name), ends)
-            ctx.set(dut.wait, (READ_AFTER_WRITE - 1) * ends)
+            ctx.set(dut.wait, (TIMES.read_after_write - 1) * ends)
             found.append(ctx.get(dut.c_waits))
             await ctx.tick()
 
@@ -43,4 +44,4 @@ def test_what_adds_to_a_result_of_context_1(context: int, long: int, scalar: int
     simulator.add_clock(1e-6)
     simulator.add_testbench(bench)
     simulator.run()
-    assert found == [int(waits and cycle < LOOP - 1) for cycle in range(LOOP + 3)]
+    assert found == [int(waits and cycle < TIMES.loop - 1) for cycle in range(TIMES.loop + 3)]

@@ -73,22 +73,23 @@ def plainest(op: VectorOp, mode: Mode) -> int:
     """A legal instruction of this operation on registers."""
     own = {"kind": OperandKind.SCALAR_REGISTER if mode is Mode.SCALAR else OperandKind.REGISTER}
     row = OPERATIONS[op]
-    members: dict[str, object] = {"op": op, "mode": mode, "c": 1, "last": 1, "a": own}
+    a = {"kind": OperandKind.QUEUE} if row.takes_head else own
+    members: dict[str, object] = {"op": op, "mode": mode, "c": 1, "last": 1, "a": a}
     return pack(Instruction, members | ({"b": own} if "b" in row.operands else {}))
 
 
 CONFIGS = {name: Config.preset(name) for name in ("ddr3", "edge", "minimum")}
 CONFIGS |= {"halves": replace(CONFIGS["edge"], name="halves", binary16=1)}
+CONFIGS |= {"affine": replace(CONFIGS["edge"], name="affine", quantised=1, preadder=1)}
 
 
-@pytest.mark.parametrize("config", ["ddr3", "edge", "halves"])
+@pytest.mark.parametrize("config", ["ddr3", "edge", "halves", "affine"])
 @pytest.mark.parametrize("judges", JUDGES)
 def test_every_row_is_legal_in_its_modes_only(judges: Callable[[Config, Table], Judge], config: str) -> None:
     asked = [(op, mode) for op in OPERATIONS for mode in Mode]
     found = judges(CONFIGS[config], OPERATIONS)([plainest(op, mode) for op, mode in asked])
-    converts = bool(CONFIGS[config].binary16)
     assert [pair for pair, legal in zip(asked, found, strict=True) if legal] == [
-        (op, mode) for op, mode in asked if op in operations_in(mode) and (converts or not OPERATIONS[op].rounds)
+        (op, mode) for op, mode in asked if op in operations_in(mode) and OPERATIONS[op].is_of(CONFIGS[config])
     ]
 
 
@@ -116,7 +117,7 @@ def some_instructions(rng: np.random.Generator, count: int) -> list[int]:
         return {"kind": int(rng.choice([0, 0, 1, 2, 3])), "number": number()}
 
     def instruction() -> int:
-        members: dict[str, object] = {"op": int(rng.integers(25)), "mode": int(rng.choice([0, 0, 1, 1, 2, 2, 3]))}
+        members: dict[str, object] = {"op": int(rng.integers(26)), "mode": int(rng.choice([0, 0, 1, 1, 2, 2, 3]))}
         members |= {"a": operand(), "c": number(), "destination": number(), "last": 1}
         members |= {"b": operand()} if rng.random() < 0.6 else {}
         members |= {"length": int(rng.integers(8))} if rng.random() < 0.3 else {}

@@ -58,7 +58,7 @@ def _pieces() -> int:
 
 def _beats_held() -> int:
     """Wide beats that there is room for."""
-    return {"cutter": 0, "packer": 1, "packers": 2}[parameters()["name"]]
+    return {"cutter": 0, "packer": 1, "packers": 3}[parameters()["name"]]
 
 
 def some_rows(seed: int, longest: int) -> list[bytes]:

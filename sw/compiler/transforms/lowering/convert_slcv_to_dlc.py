@@ -22,6 +22,7 @@ from daedal.compiler.analysis.scalars import is_float
 from daedal.compiler.analysis.uniforms import Uniform, Uniforms
 from daedal.compiler.dialects import dlc, place, slc, slcv
 from daedal.compiler.transforms.builders.callback_splitter import CallbackSplitter
+from daedal.compiler.transforms.builders.whole_rows import take_whole_rows
 from daedal.errors import UnsupportedOperation
 
 
@@ -309,6 +310,8 @@ class ConvertSlcvToDlc(ModulePass):
         of them. 0: all rows come through one queue.
     streams
         Whether rows that are only copied go straight from memory to memory.
+    preadder
+        Whether one instruction adds a quantised row.
     """
 
     name = "convert-slcv-to-dlc"
@@ -316,6 +319,7 @@ class ConvertSlcvToDlc(ModulePass):
     steps: int = 16
     lockstep: int = 0
     streams: bool = True
+    preadder: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Separate every function."""
@@ -325,6 +329,8 @@ class ConvertSlcvToDlc(ModulePass):
                 new = func.FuncOp(function.sym_name.data, ([], []), Region(body))
                 op.body.block.insert_op_before(new, function)
                 Rewriter.erase_op(function)
+                if self.preadder:
+                    take_whole_rows(new)
                 _remove_unused(new)
 
 
