@@ -21,6 +21,7 @@ from daedal.runtime.batch.fast_path import FastPath
 from daedal.runtime.batch.launches import by_bags
 from daedal.runtime.batch.members import Call, Join, Member, bind, can_share, is_of_model
 from daedal.runtime.batch.plan import Plan, check_fits
+from daedal.runtime.batch.same_sizes import SameSizes
 from daedal.runtime.copies import CopiedRows, made_of
 from daedal.runtime.diagnostics import check_row_0, named, say_where, warning_of, warning_of_list
 from daedal.runtime.explanation import Explanation
@@ -157,7 +158,9 @@ class Executable(Handle):
                 values |= plan.with_parts(results, submitted.settle)
             return values
 
-        def again(prepared: FastPath, sources: Sequence[Any], known: bool) -> "Mapping[fx.Node, Tensor] | None":
+        def again(
+            prepared: FastPath | SameSizes, sources: Sequence[Any], known: bool
+        ) -> "Mapping[fx.Node, Tensor] | None":
             started = None if needs_gradients() else prepared.start(sources, are_known=known)
             if started is None:
                 return None
@@ -331,14 +334,15 @@ class Executable(Handle):
             return None
         return plans
 
-    def _prepare(self, members: Sequence[Member], joins: Sequence[Join]) -> FastPath | None:
+    def _prepare(self, members: Sequence[Member], joins: Sequence[Join]) -> FastPath | SameSizes | None:
         """These operations made ready for other batches, if they are one launch that needs no looking at."""
         if self.bounds in ("warn", "ignore") or needs_gradients():
             return None
         (plan, kernel), *others = self._plans(members, joins)
         if others or kernel is None:
             return None
-        return plan.fast_path(self.device, kernel, self._program.request_of)
+        given = self.device, kernel, self._program.request_of
+        return plan.fast_path(*given) or plan.same_sizes(*given)
 
     def _prepare_one(self, call: Call, request: Request, sources: Sequence[Any]) -> SinglePath | None:
         """An operation, which was just started, made ready for others like it."""

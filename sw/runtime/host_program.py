@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from daedal.errors import UnsupportedOperation
 from daedal.runtime.batch.fast_path import FastPath
 from daedal.runtime.batch.members import Call, Join, Member
+from daedal.runtime.batch.same_sizes import SameSizes
 from daedal.runtime.request import Request
 from daedal.runtime.saved.contents import SavedModel
 from daedal.runtime.saved.files import Writer
@@ -29,8 +30,10 @@ class Work(NamedTuple):
     group: "Callable[[Sequence[Member], Sequence[Join]], Mapping[fx.Node, Tensor]]"
     settle: Callable[[], None]
     refuse: "Callable[[Call, Sequence[Any], UnsupportedOperation], Tensor]"
-    prepare: Callable[[Sequence[Member], Sequence[Join]], FastPath | None] = lambda members, joins: None
-    again: "Callable[[FastPath, Sequence[Any], bool], Mapping[fx.Node, Tensor] | None]" = lambda *given: None
+    prepare: Callable[[Sequence[Member], Sequence[Join]], FastPath | SameSizes | None] = lambda members, joins: None
+    again: "Callable[[FastPath | SameSizes, Sequence[Any], bool], Mapping[fx.Node, Tensor] | None]" = lambda *given: (
+        None
+    )
     attempt: Callable[[Callable[[], Any]], Any] = lambda run: run()
     leave_all: Callable[[Iterable[Call], str], None] = lambda calls, reason: None
     rehearses: bool = False

@@ -582,7 +582,7 @@ def test_a_device_of_another_kind_is_closed_again(target, monkeypatch):
     ("options", "message"),
     [
         ({"target": "quantum"}, "target must be one of emulator, model, verilator, board-sim, "),
-        ({"config": "hbm"}, "configuration must be one of ddr3, edge, wide, minimum, not 'hbm'"),
+        ({"config": "huge"}, f"configuration must be one of {', '.join(PRESETS)}, not 'huge'"),
         ({"config": 5}, "config must be a Config or the name of one, not 5"),
         ({"memory_bytes": 10}, "memory_bytes must be from"),
         ({"memory_bytes": 1e8}, "memory_bytes must be a whole number"),

@@ -25,9 +25,11 @@ from daedal.runtime.batch.members import (
     Result,
     bind,
     entries_of,
+    is_of_model,
     results_of,
     with_parts,
 )
+from daedal.runtime.batch.same_sizes import Recorder, SameSizes
 from daedal.runtime.copies import CopiedRows
 from daedal.runtime.kernel import Kernel
 from daedal.runtime.launch_arguments import Buffer
@@ -160,6 +162,28 @@ class Plan:
             has_long_bags=self.has_long_bags,
         )
 
+    def same_sizes(
+        self, device: Device, kernel: Kernel, request_of: Callable[[PoolingCall, Sequence[Any]], Request]
+    ) -> SameSizes | None:
+        """What runs ``kernel`` for other batches of these sizes with little ado, if that can be; as ``fast_path``."""
+        sources = [member.request.table for member in self.members]
+        are_own = all(is_of_model(member.call, member.request.table) for member in self.members)
+        if not are_own or not SameSizes.can_be_of(self.members):
+            return None
+        recorder: Any = Recorder()
+        with device.preparing():
+            placement = _Placement(self, device, recorder)
+            buffers = placement.buffers(self._entries, self._copies)
+            watch = device.watch_tables(sources)
+        if watch is None:
+            return None
+        forms = {result.node: self.form_of(result) for result in self.results}
+        pooling = [entry.member for entry in self._entries]
+        return SameSizes(
+            self.members, self.results, forms, pooling, self.bags, device, kernel, watch, recorder, buffers,
+            placement.firsts, request_of,
+        )  # fmt: skip
+
     def with_parts(self, results: "Mapping[fx.Node, Tensor]", settle: Callable[[], None]) -> "dict[fx.Node, Tensor]":
         """The results by node, and copies, once they are there, of parts of concatenations that others use as well."""
         return with_parts(self.results, results, settle)
@@ -173,7 +197,8 @@ class _Placement:
         self._tables = {member: member.bind(device) for member in plan.members}
         places = arena.reserve_together([plan.bytes_of(result) for result in plan.results])
         self.addresses = dict(zip((result.node for result in plan.results), places, strict=True))
-        self._firsts: dict[Member, int] = {}
+        self.firsts: dict[Member, int] = {}
+        """Where the indices of each operation begin."""
 
     def buffers(self, entries: Sequence[Entry], copies: Sequence[Entry]) -> Mapping[str, Buffer]:
         """Everything that the kernel reads, by name."""
@@ -183,7 +208,7 @@ class _Placement:
             members.sort(key=lambda member: not member.is_weighted)
             indices = [member.entries("indices") for member in members]
             ends = np.cumsum([len(part) for part in indices])
-            self._firsts |= {m: int(end) - len(part) for m, part, end in zip(members, indices, ends, strict=True)}
+            self.firsts |= {m: int(end) - len(part) for m, part, end in zip(members, indices, ends, strict=True)}
             buffers[f"indices{bits}"] = self._upload(np.concatenate(indices))
             weights = [member.entries("weights") for member in members if member.is_weighted]
             buffers[f"weights{bits}"] = self._upload(np.concatenate([*weights, np.zeros(0, np.float32)]))
@@ -192,19 +217,19 @@ class _Placement:
             buffers["list"] = self._upload(np.array([self._numbers(*pair) for pair in enumerate(entries)], np.int64).T)
         if copies:
             buffers["copies"] = self._upload(np.array([self._copied(entry) for entry in copies], np.int64).T)
-            ranges = [(self._firsts[m], self._firsts[m] + m.request.rows) for m in (entry.member for entry in copies)]
+            ranges = [(self.firsts[m], self.firsts[m] + m.request.rows) for m in (entry.member for entry in copies)]
             buffers["ends"] = self._upload(np.array(ranges, np.int64).reshape(-1))
         return buffers
 
     def _copied(self, entry: Entry) -> tuple[int, int, int]:
         """What the list says of an entry whose rows are copied."""
-        first, table, size = self._firsts[entry.member], self._tables[entry.member], entry.result.element.bytes
+        first, table, size = self.firsts[entry.member], self._tables[entry.member], entry.result.element.bytes
         place = self.addresses[entry.result.node] + (entry.column - first * entry.result.width) * size
         return table.rows, table.address, place
 
     def _offsets(self, member: Member) -> Array:
         """Offsets into the indices of all tables; empty bags follow if other tables have more bags."""
-        offsets = member.offsets + self._firsts[member]
+        offsets = member.offsets + self.firsts[member]
         return np.pad(offsets, (0, self._plan.bags + 1 - len(offsets)), mode="edge")
 
     def _numbers(self, position: int, entry: Entry) -> tuple[int, int, int]:

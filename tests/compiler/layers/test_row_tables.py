@@ -17,6 +17,7 @@ from daedal.hw.isa.elements import BINARY16
 from daedal.hw.isa.spec.binary32 import fused
 from daedal.runtime.operations import Bag
 from tests.compiler.layers.test_quantised_bags import EDGE
+from tests.fuzz.configs import TYPES
 
 Array = NDArray[Any]
 NARROW = replace(EDGE, name="edge-all-types", binary16=1, bfloat16=1)
@@ -195,6 +196,22 @@ def test_integers_that_do_not_fill_a_byte(library: str, format: str, dims: Any, 
         apart = [taken_apart(name, row, dim) for row in raw]
         expected = pooled(apart, indices.reshape(-1), np.arange(0, 21, 5), None, "sum", dim)
         assert table.bags(quantised, indices).tobytes() == expected.tobytes()
+
+
+@pytest.mark.rtl
+@pytest.mark.slow
+def test_rtl() -> None:
+    """Every format with weights, on the RTL as on the emulator."""
+    rng, found = np.random.default_rng(54), dict[str, list[Array]]()
+    indices, weights = rng.integers(-1, 9, (4, 6)), rng.standard_normal((4, 6), np.float32)
+    raw = {name: rng.integers(0, 120, (9, 200), dtype=np.uint8) for name in daedal.quantized.FORMATS}
+    for target in ("verilator", "emulator"):
+        with daedal.Device.open(target, config=TYPES) as device:
+            for name, rows in raw.items():
+                size = daedal.quantized.rows_of(name, 18, None, None).row_bytes
+                table = daedal.quantized.Table.from_rows(rows[:, :size], format=name, rows=9, dim=18, name=name)
+                found.setdefault(name, []).append(table.bags(device, indices, weights=weights, mode="mean"))
+    assert all(one.tobytes() == other.tobytes() and one.any() for one, other in found.values())
 
 
 def test_rows_of_16_bits_stay_so(narrow: daedal.Device) -> None:

@@ -20,6 +20,7 @@ from daedal.cosim.builder.rtl_library import build_verilated
 from daedal.hw.config.core import Config
 from daedal.hw.execute_unit.fpu.float_narrow import FloatNarrow
 from daedal.hw.execute_unit.fpu.float_shorten import FloatShorten
+from daedal.hw.execute_unit.fpu.float_unsigned import FloatUnsigned
 from daedal.hw.execute_unit.fpu.float_widen import FloatWiden
 from daedal.hw.isa.spec.binary32 import as_bits, from_bits
 from daedal.hw.isa.spec.narrow import narrow, rounded, widen
@@ -44,16 +45,18 @@ class Converters(wiring.Component):
     def __init__(self, config: Config) -> None:
         self.config = config
         ports = {"element": In(16), "number": In(32), "kind": In(2)}
-        super().__init__(ports | {"widened": Out(32), "narrowed": Out(16), "shortened": Out(32)})
+        super().__init__(ports | {"widened": Out(32), "narrowed": Out(16), "shortened": Out(32), "integer": Out(32)})
 
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
         m.submodules.widen, m.submodules.narrow = widen, narrow = FloatWiden(self.config), FloatNarrow(self.config)
         m.submodules.shorten = shorten = FloatShorten(self.config)
+        m.submodules.unsigned = unsigned = FloatUnsigned()
         m.d.comb += [
             widen.i.eq(self.element), widen.kind.eq(self.kind), self.widened.eq(widen.o),
             narrow.i.eq(self.number), narrow.kind.eq(self.kind), self.narrowed.eq(narrow.o),
             shorten.i.eq(self.number), shorten.kind.eq(self.kind), self.shortened.eq(shorten.o),
+            unsigned.i.eq(self.element), self.integer.eq(unsigned.o),
         ]  # fmt: skip
         return m
 
@@ -138,6 +141,18 @@ def test_every_code(machine: str) -> None:
         expected = as_bits(widen(CODES.astype(np.uint16), kind))
         for function in ("rtl_widen", "emulator_widen"):
             assert np.array_equal(through(machine, function, kind, CODES), expected), (kind, function)
+
+
+@pytest.mark.rtl
+def test_every_integer() -> None:
+    """Of 8 bits, and so of 4 and 2, whose codes are the first ones: RTL, specification and emulator."""
+    codes = np.arange(256, dtype=np.uint32)
+    expected = as_bits(codes.astype(np.float32))
+    assert np.array_equal(as_bits(widen(codes.astype(np.uint8), LengthField.UNSIGNED8)), expected)
+    assert np.array_equal(through("both", "rtl_integer", LengthField.UNSIGNED8, codes), expected)
+    for kind, bits in ((LengthField.UNSIGNED8, 8), (LengthField.UNSIGNED4, 4), (LengthField.UNSIGNED2, 2)):
+        found = through("both", "emulator_integers", kind, codes)
+        assert np.array_equal(found, as_bits((codes & (1 << bits) - 1).astype(np.float32)))
 
 
 @pytest.mark.rtl

@@ -23,6 +23,7 @@ from daedal.compiler.frontends.torch.registry import NEEDS_GRADIENT
 from daedal.errors import UnsupportedOperation
 from daedal.runtime.batch.fast_path import FastPath
 from daedal.runtime.batch.members import Join, Member
+from daedal.runtime.batch.same_sizes import SameSizes
 from daedal.runtime.host_program import Work
 from daedal.runtime.request import Request
 from daedal.runtime.single_path import SinglePath
@@ -181,7 +182,7 @@ class Schedule:
         bags = [operations[node] for node in group.members]
 
         are_inputs = all(map(_is_given, chain.from_iterable(call.sources for call in bags)))
-        ready: list[FastPath] = []
+        ready: list[FastPath | SameSizes] = []
 
         def run(*sources: tuple[Any, ...]) -> list[Tensor | None]:
             results, are_known = None, are_inputs and self._are_known
