@@ -12,7 +12,7 @@ import torch
 from torch import fx
 
 from daedal.compiler.frontends.torch.changes import Memory, may_change, overlap
-from daedal.compiler.frontends.torch.effects import effects_of
+from daedal.compiler.frontends.torch.effects import Effects, effects_of
 from daedal.compiler.frontends.torch.ops.operation import Operation
 from daedal.compiler.frontends.torch.registry import is_embedding
 
@@ -43,24 +43,31 @@ def find_groups(graph: fx.Graph, operations: Mapping[fx.Node, Operation]) -> lis
     """The groups of ``graph``, whose nodes are reordered: all that a group needs is in front of it."""
     groups: list[list[fx.Node]] = [[]]
     needs: dict[fx.Node, set[fx.Node]] = {}
-    since: list[fx.Node] = []
-    """What follows the first member of the last group."""
+    since: dict[fx.Node, Effects] = {}
+    """What follows the first member of the last group, that one included, and what each does."""
+    are_quiet = True
+    """None of these changes anything or draws random numbers."""
     absorbed = {node for operation in operations.values() for node in operation.absorbed}
     memory = Memory(graph)
     for node in graph.nodes:
         needs[node] = set().union(*({*needs[before], before} for before in node.all_input_nodes))
-        if effects_of(node).is_barrier or (is_embedding(node) and node not in operations and node not in absorbed):
+        effects = effects_of(node)
+        if effects.is_barrier or (is_embedding(node) and node not in operations and node not in absorbed):
             groups.append([])
         elif node in operations and operations[node].can_share:
             last = groups[-1]
-            wanted = set().union(*(needs[member] for member in (*last, node)))
-            sources = {member: _nodes_of(operations[member]) for member in (*last, node)}
-            if last and (needs[node] & set(last) or not _can_move([*since, node], wanted, sources, memory)):
+            if last and not needs[node].isdisjoint(last):
                 groups.append([])
+            elif last and not (are_quiet and _is_quiet(effects)):
+                wanted = set().union(*(needs[member] for member in (*last, node)))
+                sources = {member: _nodes_of(operations[member]) for member in (*last, node)}
+                if not _can_move({**since, node: effects}, wanted, sources, memory):
+                    groups.append([])
             if not groups[-1]:
-                since = []
+                since, are_quiet = {}, True
             groups[-1].append(node)
-        since.append(node)
+        since[node] = effects
+        are_quiet &= _is_quiet(effects)
     found = [group for group in groups if len(group) > 1]
     for group in found:
         _gather(graph, group, needs)
@@ -81,20 +88,23 @@ def _nodes_of(operation: Operation) -> list[fx.Node]:
     return [source for source in operation.sources if isinstance(source, fx.Node)]
 
 
+def _is_quiet(effects: Effects) -> bool:
+    return not (effects.changes or effects.draws)
+
+
 def _can_move(
-    nodes: Sequence[fx.Node], wanted: Set[fx.Node], members: Mapping[fx.Node, Sequence[fx.Node]], memory: Memory
+    nodes: Mapping[fx.Node, Effects], wanted: Set[fx.Node], members: Mapping[fx.Node, Sequence[fx.Node]], memory: Memory
 ) -> bool:
-    """Whether what is wanted of ``nodes``, and then all members, may be in front of the others. Of members there is
-    what they work on.
+    """Whether what is wanted of nodes that do this, and then all members, may be in front of the others. Of members
+    there is what they work on.
 
     It may not if it takes random numbers behind others that do, reads what they change, or changes what they use.
     """
-    effects = {node: effects_of(node) for node in nodes}
-    has_changes = any(each.changes for each in effects.values())
+    has_changes = any(each.changes for each in nodes.values())
     draws, used, changed = False, set[int](), set[int]()
     """Of what stays, so far; members come last, and so use what the nodes behind them must not change."""
-    for node in nodes:
-        moves, own = node in wanted, effects[node]
+    for node, own in nodes.items():
+        moves = node in wanted
         if moves and own.draws and draws:
             return False
         reads = memory.of([*node.all_input_nodes, *members.get(node, ())]) if has_changes else set[int]()
