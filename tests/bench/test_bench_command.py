@@ -151,7 +151,7 @@ def test_memories_without_rtl_on_the_model(tmp_path: Path) -> None:
                     "lpddr4x", "--distribution", "zipf", "--json", str(out))  # fmt: skip
     assert result.exit_code == 0, result.output
     rows = load(out)["results"]["rm3"]
-    assert [(row["memory"], row["config"]) for row in rows] == [("hbm2e", "wide-hbm2e"), ("lpddr4x", "wide-lpddr4x")]
+    assert [(row["memory"], row["config"]) for row in rows] == [("hbm2e", "hbm"), ("lpddr4x", "wide-lpddr4x")]
     assert all(row["predicted"] and row["bit_exact"] and 0 < row["line_share"] <= 1 for row in rows)
 
 

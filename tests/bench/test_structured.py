@@ -182,4 +182,4 @@ def test_sums_along_rows_of_a_bag_overlap_and_bags_do_not_come_in_turn() -> None
     with daedal.Device.open("emulator", config=WIDE) as device:
         executable, _ = task.compile(device)
         said = executable.explain()
-    assert "their second use is 7 iterations later" in said and "come in turn" not in said
+    assert "their second use is 6 iterations later" in said and "come in turn" not in said

@@ -121,7 +121,7 @@ def test_inequality_fails_and_names_the_element(run, tmp_path):
     ("arguments", "message"),
     [
         (["chess"], "'chess' is not one of"),
-        (["--config", "hbm"], "'hbm' is not one of"),
+        (["--config", "hbm3"], "'hbm3' is not one of"),
         (["--target", "quantum"], "'quantum' is not one of"),
     ],
 )
