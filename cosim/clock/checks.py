@@ -2,21 +2,21 @@
 
 from daedal.hw.config.core import Config
 
-REVISION = "851cf817"
+REVISION = "a7caeb3a"
 """The commit whose RTL they were compared with."""
 
 CHECKS: dict[tuple[int, str], str] = {
     (0xE0CD0B4C, "ideal"): (
-        "138 launches compared with the RTL: error 0.2% in the median, 15% at most; "
-        "134 within 5% (8% or 60 cycles below 10,000 cycles)"
+        "138 launches compared with the RTL: error 0.3% in the median, 13% at most; "
+        "132 within 5% (8% or 60 cycles below 10,000 cycles)"
     ),
     (0xE0CD0B4C, "litedram-ddr3-x16"): (
-        "128 launches compared with the RTL: error 0.5% in the median, 14% at most; "
-        "126 within 5% (8% or 60 cycles below 10,000 cycles)"
+        "128 launches compared with the RTL: error 0.5% in the median, 12% at most; "
+        "125 within 5% (8% or 60 cycles below 10,000 cycles)"
     ),
     (0x716EA9E9, "litedram-ddr3-x64"): (
-        "45 launches compared with the RTL: error 1.2% in the median, 9% at most; "
-        "41 within 5% (8% or 60 cycles below 10,000 cycles)"
+        "45 launches compared with the RTL: error 2.1% in the median, 27% at most; "
+        "38 within 5% (8% or 60 cycles below 10,000 cycles)"
     ),
 }
 """Hash of a configuration and a memory -> in words, how large the errors were; a test looks at the landed rows."""
