@@ -85,6 +85,8 @@ def fleet(
     Raises what :func:`plan` does, and ValueError for a number of devices or a link that there is not.
     """
     check_extra(extra_bytes)
+    if not isinstance(devices, Sequence):
+        raise ValueError(f"devices must be numbers of devices, as (8, 64), not {shown(devices)}")
     demands = _demands(model, system, sample).all
     memory_bytes = min(tile.target.memory_bytes for tile in system.tiles)
     return tuple(

@@ -88,6 +88,8 @@ class Point:
             "tiles": self.tiles, "clock_mhz": clock / 1e6, "lookups": work.lookups, "tables": work.tables,
             "lut": int(size["lut"]) * self.tiles if size else None, "core": size or None, "note": "",
         }  # fmt: skip
+        if not work.lookups:
+            return {**row, "note": "a call looks up no row: give inputs that do"}
         try:
             each, activations, alone = self._run(module, inputs)
         except DaedalError as error:

@@ -220,3 +220,22 @@ def test_exported_programs(device: daedal.Device, rng: np.random.Generator, tmp_
     check_same(executable, loaded, (integers(rng, 30, 7, 3),))
     with pytest.raises(daedal.UnsupportedOperation, match="what the module asks of sizes must be True"):
         loaded(integers(rng, 30, 7, 4))
+
+
+@pytest.mark.parametrize("kind", [torch.int32, torch.int64])
+def test_integers_keep_their_type(
+    device: daedal.Device, kind: torch.dtype, rng: np.random.Generator, tmp_path: Path
+) -> None:
+    """A tensor without dimensions does not widen another one, and sums wrap."""
+    table = nn.Embedding(30, 8)
+
+    class Mixed(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.table = table
+
+        def forward(self, index: Tensor) -> Any:
+            return self.table(index), index.to(kind) + index[0], index.to(kind) * (index[1] * (1 << 30))
+
+    saved, loaded = round_trip(Mixed(), (integers(rng, 20, 3) + 1,), device, tmp_path / "x.daedal")
+    check_same(saved, loaded, (integers(rng, 20, 5) + 1,))

@@ -183,6 +183,10 @@ MOVES: Mapping[str, Callable[..., Any]] = {
 """By name, as steps have it."""
 
 
+_WRAPPING = ("add", "sub", "mul")
+"""Arithmetic whose low bits are those of its operands' low bits."""
+
+
 def move(name: str, arguments: Sequence[Any], dtype: str) -> Any:
     """The result of a step; UnsupportedOperation if it cannot be had, or is not of the type that the step says."""
     function = MOVES[name]
@@ -191,6 +195,9 @@ def move(name: str, arguments: Sequence[Any], dtype: str) -> Any:
     except (ValueError, TypeError, IndexError, AttributeError, OverflowError, ZeroDivisionError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise UnsupportedOperation(f"{name}: the inputs must have sizes that it can be done with: {reason}") from error
+    is_integer = isinstance(found, np.ndarray) and dtype and {found.dtype.kind, array_type(dtype).kind} == {"i"}
+    if name in _WRAPPING and is_integer:
+        found = found.astype(array_type(dtype))  # a tensor of no dimension does not widen another one, as NumPy's do
     if dtype and isinstance(found, np.ndarray | np.generic) and found.dtype != array_type(dtype):
         raise UnsupportedOperation(f"{name}: its result must be of {dtype}, not {found.dtype}: give inputs as saved")
     return stand_in(found, dtype) if isinstance(found, np.ndarray) else found
