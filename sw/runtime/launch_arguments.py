@@ -1,6 +1,6 @@
 """Launch arguments: what a program needs to know about the buffers of a run, as expressions that the host evaluates."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -43,6 +43,10 @@ class Leaf:
         return f"{self.kind}({self.buffer}{'' if self.dimension is None else f', {self.dimension}'})"
 
 
+OPERATIONS = ("addi", "muli", "minsi", "maxsi", "divsi")
+"""Names of ``arith``'s operations that a number can be made with."""
+
+
 @dataclass(frozen=True)
 class Compound:
     """A sum, product, minimum, maximum or quotient (b > 0) of two numbers, by the name of its ``arith`` operation."""
@@ -65,7 +69,7 @@ class Compound:
                 return max(a, b)
             case "divsi":
                 return a // b if a >= 0 else -(-a // b)
-        raise ValueError(f"operation must be addi, muli, minsi, maxsi or divsi, not {self.operation!r}")
+        raise ValueError(f"operation must be one of {', '.join(OPERATIONS)}, not {self.operation!r}")
 
     def __str__(self) -> str:
         return f"{self.operation}({self.a}, {self.b})"
@@ -80,6 +84,17 @@ def is_distance(expression: Expression) -> bool:
     if isinstance(expression, Compound):
         return is_distance(expression.a) and is_distance(expression.b)
     return isinstance(expression, Leaf) and expression.kind == "stride"
+
+
+def leaves_of(expression: Expression) -> Iterator[Leaf]:
+    """The numbers that it is made of. ValueError for an operation that there is not."""
+    if isinstance(expression, Leaf):
+        yield expression
+    elif isinstance(expression, Compound):
+        if expression.operation not in OPERATIONS:
+            raise ValueError(f"operation must be one of {', '.join(OPERATIONS)}, not {expression.operation!r}")
+        yield from leaves_of(expression.a)
+        yield from leaves_of(expression.b)
 
 
 def evaluate(expression: Expression, buffers: Mapping[str, Buffer], values: Mapping[str, int]) -> int:

@@ -60,7 +60,7 @@ class FleetEstimate:
     def __str__(self) -> str:
         return (
             f"{self.devices:>5,} devices: {self.speed_up:.1f} × one, {self.time:,.0f} cycles a batch, limited by "
-            f"{self.limit}; {self.link_bytes:,} bytes on a link, {self.extra:.1%} more bytes for copies"
+            f"{self.limit}; {self.link_bytes:,} bytes on a link, {self.extra:.1%} more bytes in all"
         )
 
 

@@ -143,7 +143,7 @@ class Plan:
         most = max(self.cycles, default=0) or 1
         lines = [
             f"plan {self.hash}: {len(self.tables)} tables on {self.tiles} tiles of {self.config[0]} with {self.memory}"
-            f"; longest ÷ mean load {self.balance:.3f}, {self.extra:.1%} more bytes for copies"
+            f"; longest ÷ mean load {self.balance:.3f}, {self.extra:.1%} more bytes in all"
         ]
         for tile, cycles in enumerate(self.cycles):
             count = sum(piece.tile == tile for piece in self.pieces)

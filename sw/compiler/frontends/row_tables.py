@@ -89,16 +89,16 @@ class Table:
         Raises UnsupportedOperation for bytes that are not those of so many rows, and for formats and types that there
         are not.
         """
-        if format not in FORMATS:
+        if not isinstance(format, str) or format not in FORMATS:
             raise UnsupportedOperation(f"format must be one of {', '.join(FORMATS)}, not {shown(format)}")
-        if output_dtype not in OUTPUTS:
+        if not isinstance(output_dtype, str) or output_dtype not in OUTPUTS:
             raise UnsupportedOperation(f"output_dtype must be one of {', '.join(OUTPUTS)}, not {shown(output_dtype)}")
         for what, number, least in (("rows", rows, 1), ("dim", dim, 1), ("row_alignment", row_alignment, 1)):
             if not isinstance(number, int) or number < least:
                 raise UnsupportedOperation(f"{what} must be at least {least}, not {shown(number)}")
         layout = rows_of(format, dim, exponent_bits, exponent_bias)
         is_raw = isinstance(data, bytes | bytearray | memoryview)
-        raw = np.array(np.frombuffer(data, np.uint8) if is_raw else _array(data))
+        raw = np.array(np.frombuffer(data, np.uint8) if is_raw else _array("data", data))
         size = -(-layout.row_bytes // row_alignment) * row_alignment
         if raw.dtype != np.uint8:
             raise UnsupportedOperation(f"data must be bytes, an array or tensor of uint8, not of {raw.dtype}")
@@ -146,7 +146,7 @@ class Table:
             raise UnsupportedOperation(f"mode must be sum or mean, not {shown(mode)}")
         given = _integers("indices", indices)
         ends = None if offsets is None else _integers("offsets", offsets)
-        factors = None if weights is None else np.ascontiguousarray(_array(weights), np.float32)
+        factors = None if weights is None else _numbers("weights", weights)
         if given.ndim == 1:
             ends, include_last_offset = ends_of(self.name, given, ends, include_last_offset), True
         request, lengths = self._request(given, ends, factors), _lengths(given, ends)
@@ -196,14 +196,25 @@ class Table:
                 raise
 
 
-def _array(values: Any) -> Array:
+def _array(what: str, values: Any) -> Array:
     """An array, of a tensor or of what NumPy makes one of."""
-    return np.asarray(values.detach().numpy() if is_tensor(values) else values)
+    try:
+        return np.asarray(values.detach().numpy() if is_tensor(values) else values)
+    except (ValueError, TypeError) as error:
+        raise UnsupportedOperation(f"{what} must be an array or a tensor, not {shown(values)}") from error
+
+
+def _numbers(what: str, values: Any) -> NDArray[np.float32]:
+    """As binary32, contiguous."""
+    array = _array(what, values)
+    if array.dtype.kind not in "biuf":
+        raise UnsupportedOperation(f"{what} must be numbers, not {shown(values)}")
+    return np.ascontiguousarray(array, np.float32)
 
 
 def _integers(what: str, values: Any) -> Array:
     """As the machine takes them: int32 or int64, contiguous."""
-    array = _array(values)
+    array = _array(what, values)
     if array.dtype.kind not in "iu" and array.size:
         raise UnsupportedOperation(f"{what} must be integers, not {array.dtype}")
     return np.ascontiguousarray(array, array.dtype if array.dtype in (np.int32, np.int64) else np.int64)

@@ -15,6 +15,7 @@ from daedal.errors import ConfigMismatch, FileError, ProgramError
 from daedal.hw.config.core import Config
 from daedal.hw.isa.program import read_programs
 from daedal.runtime.kernel import Kernel
+from daedal.runtime.launch_arguments import leaves_of
 from daedal.runtime.saved.codec import decode, encode
 from daedal.runtime.saved.container import pack, places, unpack
 from daedal.runtime.saved.contents import Blob, SavedExecutable, SavedFunction, SavedKernel, SavedModel
@@ -99,6 +100,10 @@ class SavedFile:
         for each in read_programs(program):
             if each.config_hash != self.saved.config_hash:
                 raise ValueError(f"its programs must be for {self.saved.config_hash:#010x}, not {each.config_hash:#x}")
+        names = {spec.name for spec in saved.buffers}
+        for leaf in (leaf for argument in saved.arguments for leaf in leaves_of(argument)):
+            if leaf.buffer not in (saved.values if leaf.kind == "value" else names):
+                raise ValueError(f"a launch argument must be of what its program has, not {leaf}")
         return Kernel(
             program, saved.arguments, saved.buffers, saved.values, {}, saved.opt, saved.lacking, choices=saved.choices
         )

@@ -290,6 +290,8 @@ def test_torch_rows_are_those_of_the_operator(quantised: daedal.Device) -> None:
             "exponent_bias must leave all numbers of 4 bits of",
         ),
         ({"format": "fbgemm-fp8", "dim": 20, "exponent_bias": -113}, "within bfloat16, not -113"),
+        ({"format": []}, r"format must be one of .*, not \[\]"),
+        ({"data": [[1], [2, 3]]}, r"data must be an array or a tensor, not \[\[1\], \[2, 3\]\]"),
         ({"data": np.zeros(40, np.int8)}, "data must be bytes, an array or tensor of uint8, not of int8"),
     ],
 )
@@ -305,6 +307,13 @@ def test_wrong_arguments(quantised: daedal.Device) -> None:
         table.bags(quantised, [[0]], mode="max")
     with pytest.raises(daedal.UnsupportedOperation, match="indices must be integers, not float64"):
         table.bags(quantised, [[0.5]])
+    for indices, weights, message in (
+        (None, None, "indices must be integers, not object"),
+        ([[0], [0, 1]], None, "indices must be an array or a tensor, not "),
+        ([[0]], "a", "weights must be numbers, not 'a'"),
+    ):
+        with pytest.raises(daedal.UnsupportedOperation, match=message):
+            table.bags(quantised, indices, None, weights)
     with pytest.raises(daedal.IndexOutOfRange, match=r"users: .*2"):
         table.bags(quantised, [[0, 2]])
     with pytest.raises(daedal.InvalidOffsets, match="users: the first offset must be 0"):

@@ -10,6 +10,8 @@ import torch
 from torch import Tensor, nn
 
 import daedal
+from daedal.compiler.frontends.saved.moves import move
+from daedal.runtime.launch_arguments import Compound, leaves_of
 from daedal.runtime.saved.container import MAGIC, pack, unpack
 from daedal.runtime.saved.files import SavedFile
 from daedal.runtime.saved.validity import check_contents
@@ -187,3 +189,21 @@ def test_where_no_file_can_be(ddr3: daedal.Device, tmp_path: Path) -> None:
         shared = daedal.compile(Pair(), (torch.zeros(4, 3, dtype=torch.int64),), device=system)
         with pytest.raises(daedal.UnsupportedOperation, match=r"of one Device: compile for system.tiles\[0\]"):
             shared.save(tmp_path / "model.daedal")
+
+
+def test_arguments_of_what_is_not_there(path: Path) -> None:
+    """One name changed, and the digest made anew."""
+    raw = path.read_bytes()
+    size = int.from_bytes(raw[24:32], "little")
+    text, (_, data) = raw[32 : 32 + size].decode(), unpack(raw, "it")
+    assert '"indices' in text
+    path.write_bytes(pack(text.replace('"indices', '"indixes', 1), [data]))
+    with pytest.raises(daedal.FileError, match="a launch argument must be of what its program has"):
+        read(path)
+    with pytest.raises(ValueError, match=r"operation must be one of addi, .*, not 'mule'"):
+        list(leaves_of(Compound("addi", 1, Compound("mule", 2, 3))))
+
+
+def test_a_step_that_there_is_not() -> None:
+    with pytest.raises(daedal.FileError, match=r"must be one of .*, not 'su9': save it again"):
+        move("su9", [], "")

@@ -13,45 +13,9 @@ from daedal.hw.config.core import Config
 from daedal.hw.isa.instructions import VectorOp
 from daedal.hw.isa.spec.reduction import reduce
 from tests.compiler.kernels.kernel_support import floats, same_bits
+from tests.compiler.scalars.test_software_pipelining import OPENED, rectified, twice, weighted
 
 V, N, E, D = daedal.dims("V N E D")
-OPENED = ["emulator", pytest.param("verilator", marks=(pytest.mark.rtl, pytest.mark.slow))]
-
-
-@daedal.kernel
-def weighted(out: f32[V, D], x: f32[N, D], y: f32[V, D], pointers: i32[V + 1], columns: i32[E]):
-    for v in range(V):
-        row = daedal.zeros(D)
-        for e in range(pointers[v], pointers[v + 1]):
-            s = daedal.dot(x[columns[e], :], y[v, :])
-            for d in range(D):
-                row[d] += s * x[columns[e], d]
-        for d in range(D):
-            out[v, d] = row[d]
-
-
-@daedal.kernel
-def of_itself(out: f32[V, D], x: f32[N, D], y: f32[V, D], pointers: i32[V + 1], columns: i32[E]):
-    for v in range(V):
-        row = daedal.zeros(D)
-        for e in range(pointers[v], pointers[v + 1]):
-            s = daedal.dot(x[columns[e], :], x[columns[e], :])
-            for d in range(D):
-                row[d] += s * x[columns[e], d]
-        for d in range(D):
-            out[v, d] = row[d]
-
-
-@daedal.kernel
-def rectified(out: f32[V, D], x: f32[N, D], y: f32[V, D], pointers: i32[V + 1], columns: i32[E]):
-    for v in range(V):
-        row = daedal.zeros(D)
-        for e in range(pointers[v], pointers[v + 1]):
-            s = max(daedal.dot(x[columns[e], :], y[v, :]), 0.0)
-            for d in range(D):
-                row[d] += s * x[columns[e], d]
-        for d in range(D):
-            out[v, d] = row[d]
 
 
 @daedal.kernel
@@ -131,7 +95,7 @@ def elsewhere(out: f32[V, D], x: f32[N, D], y: f32[V, D], pointers: i32[V + 1], 
             out[at[v], d] = row[d]
 
 
-JOINED = (weighted, of_itself, rectified)
+JOINED = (weighted, twice, rectified)
 APART = (with_own, from_own, onto, from_one, averaged)
 EDGES = {
     "no node": [],
@@ -172,7 +136,7 @@ def expected(kernel: Any, out: Any, x: Any, y: Any, pointers: Any, columns: Any)
         for v in range(kernel is from_one, len(out)):
             row = begins[kernel][v] if kernel in begins else np.zeros_like(out[v])
             for column in columns[pointers[v] : pointers[v + 1]]:
-                s = np.float32(reduce(VectorOp.MUL_ADD, x[column], x[column] if kernel is of_itself else y[v]))
+                s = np.float32(reduce(VectorOp.MUL_ADD, x[column], x[column] if kernel is twice else y[v]))
                 s = np.float32(0) if kernel is rectified and s < 0 else s
                 row = row + s * x[column]
             row = row + y[v] if kernel is with_own else row
@@ -202,7 +166,7 @@ def test_nodes_with_few_edges_and_none(
 ) -> None:
     executable = check(device, kernel, arguments(edges, width, rng))
     assert is_joined(executable)
-    rows = sum(edges) + (len(edges) if kernel is not of_itself else 0)
+    rows = sum(edges) + (len(edges) if kernel is not twice else 0)
     assert executable.stats.rows == rows
     assert executable.stats.lookups == sum(edges)
     assert bool(executable.stats.lines_written) == bool(edges)

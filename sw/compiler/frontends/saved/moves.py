@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from daedal.driver.tables.table_sources import array_type, stand_in
-from daedal.errors import UnsupportedOperation
+from daedal.errors import FileError, UnsupportedOperation
 
 Array = NDArray[Any]
 
@@ -188,7 +188,11 @@ _WRAPPING = ("add", "sub", "mul")
 
 
 def move(name: str, arguments: Sequence[Any], dtype: str) -> Any:
-    """The result of a step; UnsupportedOperation if it cannot be had, or is not of the type that the step says."""
+    """The result of a step; UnsupportedOperation if it cannot be had, or is not of the type that the step says.
+    FileError for a step that there is not.
+    """
+    if name not in MOVES:
+        raise FileError(f"a step of a file must be one of {', '.join(MOVES)}, not {name!r}: save it again")
     function = MOVES[name]
     try:
         found = function(*arguments)
