@@ -15,7 +15,7 @@ from daedal.driver.tables.table_watch import Watch
 from daedal.hw.isa.words import INDEX_BITS
 from daedal.runtime.batch.batch_inputs import BatchInputs, BatchSizes
 from daedal.runtime.batch.known_inputs import KnownInputs
-from daedal.runtime.batch.members import EntryNumbers, Member, PoolingCall, Result, with_parts
+from daedal.runtime.batch.members import EntryNumbers, Member, PoolingCall, Result, members_with, with_parts
 from daedal.runtime.batch.staging import StagedProgram
 from daedal.runtime.kernel import Kernel
 from daedal.runtime.request import LONGEST_BAG, Request, exact_counts, has_long_bags
@@ -75,10 +75,7 @@ class FastPath:
 
     def members(self, sources: Sequence[Any]) -> list[Member]:
         """The operations with these sources, one by one."""
-        return [
-            Member(member.node, member.call, self._request_of(member.call, each), tuple(each))
-            for member, each in zip(self._members, sources, strict=True)
-        ]
+        return members_with(self._members, sources, self._request_of)
 
     def start(
         self, sources: Sequence[Sequence[Any]], *, are_known: bool = False

@@ -299,6 +299,18 @@ def is_of_model(call: Call, table: Source) -> bool:
     return is_parameter(table) or getattr(call.table, "op", None) == "get_attr"
 
 
+def members_with(
+    members: Sequence[Member],
+    sources: Sequence[Sequence[Any]],
+    request_of: Callable[[PoolingCall, Sequence[Any]], Request],
+) -> list[Member]:
+    """The operations with these sources, one by one."""
+    return [
+        Member(member.node, member.call, request_of(member.call, each), tuple(each))
+        for member, each in zip(members, sources, strict=True)
+    ]
+
+
 def with_parts(
     buffers: Sequence[Result], results: "Mapping[fx.Node, Tensor]", settle: Callable[[], None]
 ) -> "dict[fx.Node, Tensor]":

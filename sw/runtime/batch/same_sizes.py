@@ -16,7 +16,7 @@ from daedal.base.handle import Handle
 from daedal.driver.device import Device
 from daedal.driver.launch.launch import Launch
 from daedal.driver.tables.table_watch import Watch
-from daedal.runtime.batch.members import Array, Member, PoolingCall, Result, with_parts
+from daedal.runtime.batch.members import Array, Member, PoolingCall, Result, members_with, with_parts
 from daedal.runtime.batch.staging import Layout, Part, Placed, StagedProgram, Staging
 from daedal.runtime.copies import CopiedRows
 from daedal.runtime.kernel import Kernel
@@ -133,10 +133,7 @@ class SameSizes(Handle):
 
     def members(self, sources: Sequence[Any]) -> list[Member]:
         """The operations with these sources, one by one."""
-        return [
-            Member(member.node, member.call, self._request_of(member.call, each), tuple(each))
-            for member, each in zip(self._members, sources, strict=True)
-        ]
+        return members_with(self._members, sources, self._request_of)
 
     def start(
         self, sources: Sequence[Sequence[Any]], *, are_known: bool = False
