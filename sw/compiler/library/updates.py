@@ -1,0 +1,124 @@
+"""Steps of optimizers, which change a table in place.
+
+``rate`` is the negative learning rate. Steps that are given samples by row (``segments``) change the rows in ``rows``,
+of which none may be there twice; samples are as in ``gradients``: sample p takes row ``src[p]`` of ``grad``, times
+``scale[p]`` where there is one. In the order of ``indices.sort(stable=True)`` they are as PyTorch and FBGEMM take them.
+
+=============================== ================================================================================
+``sgd``, ``sgd_scaled``         ``torch.optim.SGD`` with a sparse gradient: each sample by itself, nothing coalesced
+``exact_sgd``, ``…_scaled``     FBGEMM's EXACT_SGD: samples are added up first
+``dense_…``                     ``torch.optim.SGD`` with a dense gradient, all rows
+=============================== ================================================================================
+"""
+
+from daedal.compiler.frontends.python.function import kernel
+from daedal.compiler.frontends.python.names import dims, f32, fma, i64, zeros
+
+B, D, N, P, U = dims("B D N P U")
+
+
+@kernel
+def sgd(w: f32[N, D], grad: f32[B, D], rows: i64[U], seg: i64[U + 1], src: i64[P], rate: f32) -> None:
+    """``w = fma(g, rate, w)`` for each sample."""
+    for u in range(U):
+        for p in range(seg[u], seg[u + 1]):
+            for d in range(D):
+                w[rows[u], d] = fma(grad[src[p], d], rate, w[rows[u], d])
+
+
+@kernel
+def sgd_scaled(
+    w: f32[N, D], grad: f32[B, D], scale: f32[P], rows: i64[U], seg: i64[U + 1], src: i64[P], rate: f32
+) -> None:
+    """The same of samples times a number each, which is rounded: weights, or reciprocals of bags' sizes."""
+    for u in range(U):
+        for p in range(seg[u], seg[u + 1]):
+            for d in range(D):
+                w[rows[u], d] = fma(grad[src[p], d] * scale[p], rate, w[rows[u], d])
+
+
+@kernel
+def exact_sgd(w: f32[N, D], grad: f32[B, D], rows: i64[U], seg: i64[U + 1], src: i64[P], rate: f32) -> None:
+    """``w = fma(sum, rate, w)``."""
+    for u in range(U):
+        total = zeros(D)
+        for p in range(seg[u], seg[u + 1]):
+            for d in range(D):
+                total[d] += grad[src[p], d]
+        for d in range(D):
+            w[rows[u], d] = fma(total[d], rate, w[rows[u], d])
+
+
+@kernel
+def exact_sgd_scaled(
+    w: f32[N, D], grad: f32[B, D], scale: f32[P], rows: i64[U], seg: i64[U + 1], src: i64[P], rate: f32
+) -> None:
+    """The same of samples times a number each, added up by ``fma``."""
+    for u in range(U):
+        total = zeros(D)
+        for p in range(seg[u], seg[u + 1]):
+            for d in range(D):
+                total[d] = fma(grad[src[p], d], scale[p], total[d])
+        for d in range(D):
+            w[rows[u], d] = fma(total[d], rate, w[rows[u], d])
+
+
+@kernel
+def dense_sgd(w: f32[N, D], grad: f32[N, D], rate: f32) -> None:
+    """``w = fma(g, rate, w)``."""
+    for n in range(N):
+        for d in range(D):
+            w[n, d] = fma(grad[n, d], rate, w[n, d])
+
+
+@kernel
+def dense_sgd_decay(w: f32[N, D], grad: f32[N, D], decay: f32, rate: f32) -> None:
+    """The same with weight decay: ``g = fma(w, decay, g)``."""
+    for n in range(N):
+        for d in range(D):
+            w[n, d] = fma(fma(w[n, d], decay, grad[n, d]), rate, w[n, d])
+
+
+@kernel
+def dense_momentum(w: f32[N, D], m: f32[N, D], grad: f32[N, D], keep: f32, take: f32, rate: f32) -> None:
+    """``m = fma(g, take, m * keep)`` with 1 - dampening as ``take``, and ``w = fma(m, rate, w)``."""
+    for n in range(N):
+        for d in range(D):
+            m[n, d] = fma(grad[n, d], take, m[n, d] * keep)
+        for d in range(D):
+            w[n, d] = fma(m[n, d], rate, w[n, d])
+
+
+@kernel
+def dense_momentum_decay(
+    w: f32[N, D], m: f32[N, D], grad: f32[N, D], decay: f32, keep: f32, take: f32, rate: f32
+) -> None:
+    """The same with weight decay."""
+    for n in range(N):
+        for d in range(D):
+            m[n, d] = fma(fma(w[n, d], decay, grad[n, d]), take, m[n, d] * keep)
+        for d in range(D):
+            w[n, d] = fma(m[n, d], rate, w[n, d])
+
+
+@kernel
+def dense_nesterov(w: f32[N, D], m: f32[N, D], grad: f32[N, D], keep: f32, rate: f32) -> None:
+    """``m = m * keep + g``, and ``w = fma(fma(m, keep, g), rate, w)``."""
+    for n in range(N):
+        for d in range(D):
+            m[n, d] = m[n, d] * keep + grad[n, d]
+        for d in range(D):
+            w[n, d] = fma(fma(m[n, d], keep, grad[n, d]), rate, w[n, d])
+
+
+@kernel
+def dense_nesterov_decay(w: f32[N, D], m: f32[N, D], grad: f32[N, D], decay: f32, keep: f32, rate: f32) -> None:
+    """The same with weight decay."""
+    for n in range(N):
+        total = zeros(D)
+        for d in range(D):
+            total[d] = fma(w[n, d], decay, grad[n, d])
+        for d in range(D):
+            m[n, d] = m[n, d] * keep + total[d]
+        for d in range(D):
+            w[n, d] = fma(fma(m[n, d], keep, total[d]), rate, w[n, d])

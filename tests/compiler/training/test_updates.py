@@ -1,0 +1,103 @@
+"""Steps of optimizers, against PyTorch's, bit for bit, over several steps."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+
+import daedal
+from daedal.compiler.frontends.python.function import KernelFunction
+from daedal.compiler.library import updates
+from daedal.compiler.library.segments import segments
+from tests.compiler.kernels.kernel_support import floats, same_bits
+from tests.compiler.layers.compiler_support import ddr3
+from tests.compiler.training.training_support import batch
+
+__all__ = ["ddr3"]
+
+RATE = 0.0123
+
+
+def step(device: daedal.Device, kernel: KernelFunction, *arguments: Any) -> None:
+    daedal.compile(kernel, arguments, device=device)(*arguments)
+
+
+def sparse_grad(indices: Any, values: Any, shape: Any) -> torch.Tensor:
+    index = torch.from_numpy(indices)[None]
+    return torch.sparse_coo_tensor(index, torch.from_numpy(values), shape, check_invariants=True)
+
+
+@pytest.mark.parametrize("samples", [0, 300])
+@pytest.mark.parametrize("scaled", [False, True])
+def test_sparse_sgd(ddr3: daedal.Device, scaled: bool, samples: int, rng: np.random.Generator) -> None:
+    given = batch(rng, samples)
+    table, parameter = given.table.copy(), torch.nn.Parameter(torch.from_numpy(given.table.copy()))
+    optimizer = torch.optim.SGD([parameter], lr=RATE)
+    parts = segments(given.indices)
+    for _ in range(3):
+        grad = floats(rng, *given.grad.shape)
+        values = grad[given.bags] * given.weights[:, None] if scaled else grad[given.bags]
+        parameter.grad = sparse_grad(given.indices, values, table.shape)
+        optimizer.step()
+        src, scale = given.bags[parts.order], given.weights[parts.order]
+        if scaled:
+            step(ddr3, updates.sgd_scaled, table, grad, scale, parts.rows, parts.ends, src, -RATE)
+        else:
+            step(ddr3, updates.sgd, table, grad, parts.rows, parts.ends, src, -RATE)
+        assert same_bits(table, parameter.detach().numpy())
+
+
+DENSE = {
+    "sgd": {}, "sgd_decay": {"weight_decay": 0.037}, "momentum": {"momentum": 0.9, "dampening": 0.25},
+    "momentum_decay": {"momentum": 0.9, "weight_decay": 0.037}, "nesterov": {"momentum": 0.9, "nesterov": True},
+    "nesterov_decay": {"momentum": 0.9, "nesterov": True, "weight_decay": 0.037},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", DENSE)
+def test_dense_sgd(ddr3: daedal.Device, name: str, rng: np.random.Generator) -> None:
+    """The buffer of the first step is the gradient, which PyTorch copies."""
+    table, more = floats(rng, 30, 12), DENSE[name]
+    parameter = torch.nn.Parameter(torch.from_numpy(table.copy()))
+    optimizer = torch.optim.SGD([parameter], lr=RATE, **more)
+    keep, buffer = more.get("momentum", 0.0), np.zeros(0, np.float32)
+    decay = [more["weight_decay"]] if "weight_decay" in more else []
+    for number in range(4):
+        grad = floats(rng, *table.shape)
+        parameter.grad = torch.from_numpy(grad.copy())
+        optimizer.step()
+        if not keep:
+            step(ddr3, getattr(updates, f"dense_{name}"), table, grad, *decay, -RATE)
+        elif number:
+            take = [] if "nesterov" in more else [1 - more.get("dampening", 0.0)]
+            step(ddr3, getattr(updates, f"dense_{name}"), table, buffer, grad, *decay, keep, *take, -RATE)
+        else:
+            table = parameter.detach().numpy().copy()
+        if keep and not number:
+            buffer = optimizer.state[parameter]["momentum_buffer"].numpy().copy()
+        assert same_bits(table, parameter.detach().numpy())
+        if keep:
+            assert same_bits(buffer, optimizer.state[parameter]["momentum_buffer"].numpy())
+
+
+def fused(a: Any, b: Any, c: Any) -> NDArray[np.float32]:
+    return np.asarray(daedal.fma(a, np.float32(b), c), np.float32)
+
+
+@pytest.mark.parametrize("scaled", [False, True])
+def test_exact_sgd(ddr3: daedal.Device, scaled: bool, rng: np.random.Generator) -> None:
+    """FBGEMM's rule; tests/frameworks compares with FBGEMM itself."""
+    given = batch(rng, 300)
+    parts, table = segments(given.indices), given.table.copy()
+    total = np.zeros_like(table)
+    for p in parts.order:
+        g, weight = given.grad[given.bags[p]], given.weights[p] if scaled else 1.0
+        total[given.indices[p]] = fused(g, weight, total[given.indices[p]])
+    wanted = table.copy()
+    wanted[parts.rows] = fused(total, -RATE, table)[parts.rows]
+    scale = [given.weights[parts.order]] if scaled else []
+    kernel = updates.exact_sgd_scaled if scaled else updates.exact_sgd
+    step(ddr3, kernel, table, given.grad, *scale, parts.rows, parts.ends, given.bags[parts.order], -RATE)
+    assert same_bits(table, wanted)
