@@ -19,6 +19,8 @@ nor the hardware description nor the compiler)::
     An executable from a file that its ``save`` wrote, without PyTorch and the compiler.
 ``graphs``
     What ``torch.compile(model, backend="daedal")`` has made: which nodes run on the device, and what a batch costs.
+``hot_rows``
+    Tables renumbered so that the rows that a sample reads most are first, and batches that read no others.
 ``quantized``
     Tables of rows of 8, 4 and 2-bit integers, as PyTorch and FBGEMM lay them out, looked up from NumPy.
 ``assemble``, ``disassemble``
@@ -80,6 +82,7 @@ if TYPE_CHECKING:
     )
     from daedal.compiler.frontends.saved.load import load
     from daedal.compiler.frontends.torch.dynamo import graphs
+    from daedal.compiler.frontends.torch.hot.rows import hot_rows
     from daedal.compiler.planning import fleet, plan
     from daedal.driver.device import Device
     from daedal.hw.isa.tools.assembler import assemble, disassemble
@@ -127,6 +130,7 @@ __all__ = [
     "fleet",
     "fma",
     "graphs",
+    "hot_rows",
     "i8",
     "i32",
     "i64",
@@ -166,6 +170,7 @@ _LAZY = {
     "u8": "daedal.compiler.frontends.python.names",
     "zeros": "daedal.compiler.frontends.python.names",
     "graphs": "daedal.compiler.frontends.torch.dynamo",
+    "hot_rows": "daedal.compiler.frontends.torch.hot.rows",
 }
 """Public name -> the module that defines it, imported when the name is first used."""
 

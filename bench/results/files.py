@@ -43,6 +43,7 @@ RUNS: Mapping[str, tuple[str, ...]] = {
     "models": ("models",),
     "system": ("--no-host", "--memory", NARROW[1], "system"),
     "plans": ("--no-host", "--memory", NARROW[1], "plans"),
+    "hot": ("--no-host", "hot"),
     "oracle": ("--no-host", *_memories(DRAMS), "oracle"),
 }
 """File -> arguments of ``daedal bench`` that make it. ``prediction`` is made from reports of boards."""

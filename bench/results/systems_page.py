@@ -1,4 +1,4 @@
-"""The text of ``docs/results-systems.md``: tiles and plans."""
+"""The text of ``docs/results-systems.md``: tiles and plans, and hot rows."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,10 +6,10 @@ from typing import Any
 from bench.results.sections import one_line, rows_of, section
 from daedal.bench.report.table import column
 
-HEAD = """# Systems and plans
+HEAD = """# Systems, plans and hot rows
 
-Made by `python -m bench.results` from `bench/results/system.json` and `bench/results/plans.json`; do not edit.
-[Systems](systems.md) says what they are. The figures are of the commits {revisions}."""
+Made by `python -m bench.results` from `bench/results/system.json`, `plans.json` and `hot.json`; do not edit.
+[Systems](systems.md) and [hot rows](hot-rows.md) say what they are. The figures are of the commits {revisions}."""
 
 TILES_TEXT = """*Simulated*, `ddr3` on a channel of `litedram-ddr3-x16` for each tile, Zipf indices: cycles of a
 call that is queued behind another one, of the tile that takes longest by the plan or of one more at
@@ -22,6 +22,12 @@ strided and sorted indices under one plan. The tables of the last rows are plann
 million rows, 16 to 128 columns, bags of 1 to 80 rows; beside them is the *published* planner of
 TorchRec 1.8 on the same tables, by its own model of costs. Seconds are *measured* by the wall
 clock."""
+
+HOT_TEXT = """*Counted* on the emulator, but for the lines, which are *predicted*: those of look-ups of hot rows, as a
+share of all lines that a batch of 2,048 records moves, which a memory of their own would save. `ddr3`, rows of 16
+binary32 elements; hot rows are chosen by every 20th record, figures are of all records, batches have 128. *Fields* are
+records of 15 fields with a row each, those *of words* without fields of numbers, one of which differs in almost each
+record; *bags* are of 7 rows of one table in the mean."""
 
 TILES = (
     column("fleet", "workload"), column("tiles", "tiles"), column("cycles", "cycles", ",.0f"),
@@ -36,14 +42,22 @@ PLANS = (
 )  # fmt: skip
 
 
+HOT = (
+    column("records", "workload"), column("are", "source"), column("bytes that are hot", "budget", ".0%"),
+    column("look-ups", "lookups", ".1%"), column("batches", "hot_batches", ".1%"),
+    column("lines saved", "lines_saved", ".1%"),
+)  # fmt: skip
+
+
 def page(results: Mapping[str, Mapping[str, Any]]) -> str:
     """The text of ``docs/results-systems.md``."""
-    documents = [results["system"], results["plans"]]
-    revisions = " and ".join(dict.fromkeys(str(document["facts"]["revision"]) for document in documents))
+    documents = [results["system"], results["plans"], results["hot"]]
+    revisions = ", ".join(dict.fromkeys(str(document["facts"]["revision"]) for document in documents))
     parts = [
         one_line_of(HEAD.format(revisions=revisions)),
         section("Tiles", TILES_TEXT, TILES, rows_of(results["system"], "system")),
         section("Plans", PLANS_TEXT, PLANS, rows_of(results["plans"], "plans")),
+        section("Hot rows", HOT_TEXT, HOT, rows_of(results["hot"], "hot")),
     ]
     return "\n\n".join(parts) + "\n"
 

@@ -9,6 +9,7 @@ from daedal.bench.suite import Order, Row, Say, Suite
 from daedal.bench.suites import (
     calibration,
     element_types,
+    hot_rows,
     launches,
     levels,
     linearity,
@@ -36,7 +37,8 @@ MODEL = "model"
 
 DETAILS: tuple[Suite, ...] = (
     single_layers.SUITE, comparison.SUITE, levels.SUITE, launches.SUITE, linearity.SUITE, speed.SUITE, overhead.SUITE,
-    systems.SUITE, plans.SUITE, published.SUITE,
+    systems.SUITE, plans.SUITE, hot_rows.SUITE,
+    published.SUITE,
 )  # fmt: skip
 """What is measured in detail, of the machine, the compiler and the host."""
 

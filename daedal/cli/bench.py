@@ -128,6 +128,7 @@ def command(
     overhead         an import, a compilation, a launch
     system           many tiles, of which two run on the RTL
     plans            plans beside round robin, and the planner on many tables
+    hot              batches that read only the rows that are read most
     models           models of other people: what of them runs on the device
     prediction       what boards would do, by their reports
 

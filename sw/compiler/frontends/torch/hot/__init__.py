@@ -1,0 +1,1 @@
+"""Hot rows: tables renumbered by how often their rows are read, and batches that read hot rows only."""
