@@ -1,14 +1,15 @@
 """Which indices of a kernel may lie outside their array, and who makes sure that they do not.
 
 What sizes and scalars decide, the host checks before a launch. A loaded index, and the loaded end of a loop, the
-machine checks while it runs (``check.bounds``). Where it has too few loops for that, the host checks the ends, in all
-of the array.
+machine checks while it runs (``check.bounds``). Where it has too few loops for that, the host checks some of them, in
+all of the array.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from daedal.hw.isa.elements import ROW_GRANULE
+from daedal.runtime.loops.chains import Chain
 from daedal.runtime.loops.integers import (
     UNKNOWN,
     Binary,
@@ -92,6 +93,10 @@ class Bounds:
         Loaded end of a loop -> what it must be below.
     ends_on_host
         The host checks these ends, not the machine.
+    hosted
+        What the host checks, not the machine, of loaded indices and ends: a loop has one check.
+    chains
+        Arrays that the host makes of two arguments, by name.
     starts
         Arrays whose elements are where loops start: they must not be negative.
     loops
@@ -109,6 +114,8 @@ class Bounds:
     limits: dict[Element, Integer] = field(default_factory=dict)
     ends: dict[Element, Integer] = field(default_factory=dict)
     ends_on_host: bool = False
+    hosted: set[Element] = field(default_factory=set)
+    chains: dict[str, Chain] = field(default_factory=dict)
     starts: dict[str, int] = field(default_factory=dict)
     loops: dict[Induction, tuple[Integer, Integer]] = field(default_factory=dict)
     lines: dict[Element, int] = field(default_factory=dict)
@@ -152,7 +159,8 @@ class Bounds:
     @property
     def by_machine(self) -> list[Element]:
         """What the machine checks."""
-        return list(dict.fromkeys([*({} if self.ends_on_host else self.ends), *self.limits]))
+        checked = dict.fromkeys([*({} if self.ends_on_host else self.ends), *self.limits])
+        return [element for element in checked if element not in self.hosted]
 
     def loaded_ends(self, *, machine_checks: bool) -> dict[str, int]:
         """Arrays whose elements are where loops start or end, with a line, where the machine does not check these."""

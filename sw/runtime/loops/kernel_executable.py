@@ -24,6 +24,7 @@ from daedal.runtime.kernel import Kernel
 from daedal.runtime.kernel_launch import submit_kernel
 from daedal.runtime.loops.arrays import WhyNot, check_array, check_output, scalar, span
 from daedal.runtime.loops.bounds import Bounds, Need, text
+from daedal.runtime.loops.host_checks import chained_arrays, check_hosted
 from daedal.runtime.loops.integers import Element, evaluate
 from daedal.runtime.loops.kernel_function import LoopFunction, Written
 from daedal.runtime.loops.saved_function import saved_function
@@ -125,6 +126,8 @@ class KernelExecutable(Handle):
         wait_for(self._device, map(array_of, arrays.values()))
         sizes = self._sizes(arrays, scalars)
         made = self._make(sizes)
+        chains, warned = chained_arrays(self._function.source, made.written.bounds, self.bounds, arrays, sizes)
+        arrays = {**arrays, **chains}
         self._check_bounds(made.written.bounds, arrays, sizes)
         self._check_rows(made, arrays, sizes)
         numbers = {ir_name(name): number for name, number in {**sizes, **scalars}.items()}
@@ -145,7 +148,7 @@ class KernelExecutable(Handle):
         except UnsupportedOperation as error:
             raise self._function.source.refusal(self._function.source.tree, str(error)) from error
         submitted = Submitted(wait)
-        submitted.add(Pending(run.launch, explain, self._warning))
+        submitted.add(Pending(run.launch, explain, lambda record: self._warning(record, warned)))
         written = sorted(self._function.shape.written & arrays.keys())
         return submitted, run.launch, [array_of(arrays[name]) for name in written]
 
@@ -196,7 +199,8 @@ class KernelExecutable(Handle):
             if is_resident and made.written.bounds.reads_parts(name, array.shape[1], sizes):
                 is_resident = self._lies_in_lines(array_of(array))
             use = Use.PARAMETER if is_parameter(array) else Use.INPUT
-            form = SignedRows() if self._function.signature.arguments[name].element == "i8" else None
+            argument = self._function.signature.arguments.get(name)  # none of what the host made
+            form = SignedRows() if argument is not None and argument.element == "i8" else None
             if is_resident:
                 buffers[spec.name] = self._device.bind_table(spec.name, array, use=use, form=form)
             else:
@@ -243,8 +247,7 @@ class KernelExecutable(Handle):
                     f"{self._function.source.place(line)}: {name} must not be negative where a loop starts, but its "
                     f"element {position} is {array.flat[position]}"
                 )
-        for element, limit in bounds.ends.items() if bounds.ends_on_host else ():
-            self._check_end(element, evaluate(limit, sizes), bounds.lines[element], arrays)
+        check_hosted(self._function.source, bounds, arrays, sizes)
         for element, limit in bounds.limits.items():
             if self.bounds != "fatal" and evaluate(limit, sizes) <= 0 and array_of(arrays[element.array]).size:
                 raise IndexOutOfRange(
@@ -266,17 +269,6 @@ class KernelExecutable(Handle):
                         f"{value}, but must be from 0 to {evaluate(limit, sizes) - 1}: it chooses a row that is read "
                         "and written"
                     )
-
-    def _check_end(self, element: Element, limit: int, line: int, arrays: Mapping[str, Any]) -> None:
-        """Check all that an array has where the end of a loop is taken from it."""
-        values = array_of(arrays[element.array]).reshape(-1)
-        low, high = span(values)
-        if values.size and not 0 <= low <= high < limit:
-            position = int(values.argmin() if low < 0 else values.argmax())
-            raise InvalidOffsets(
-                f"{self._function.source.place(line)}: {element.array} must be from 0 to {limit - 1} where a loop "
-                f"ends, but its element {position} is {values[position]}"
-            )
 
     def _check_ends(self, lines: Mapping[str, int], arrays: Mapping[str, Any]) -> None:
         """Check that the machine can count to what is loaded where these arrays say where loops start and end."""
@@ -333,8 +325,10 @@ class KernelExecutable(Handle):
         made.record = error.record
         return made
 
-    def _warning(self, record: Record) -> BoundsWarning | None:
-        """What there is to warn of."""
+    def _warning(self, record: Record, chains: Sequence[str]) -> BoundsWarning | None:
+        """What there is to warn of: what the host found of ``chains``, or the machine."""
+        if chains:
+            return BoundsWarning(f"{self._function.name}: {chains[0]}")
         count = record.counters[Counter.BOUNDS_WARNINGS]
         if not count or self.bounds != "warn":
             return None
@@ -389,6 +383,9 @@ class KernelExecutable(Handle):
         for line, note in dict.fromkeys(self._last.written.notes):
             lines.append(f"{self._function.source.place(line)}: {note}")
         bounds = self._last.written.bounds
+        for name, chain in bounds.chains.items():
+            why = f"made by the host, for want of load slots, from all of {chain.indices}, which it checks"
+            lines.append(f"{self._function.source.place(chain.line)}: {name} is {why}")
         machine = bounds.by_machine
         for element in {**bounds.ends, **bounds.limits}:
             who = "the machine" if element in machine else f"the host, in all of {element.array}, for want of loops"

@@ -115,4 +115,5 @@ def _lines(loops: Sequence[SavedLoops]) -> set[int]:
         found |= {line for line, _ in each.notes} | {*bounds.starts.values(), *bounds.lines.values()}
         for listed in (bounds.accesses, bounds.rows, bounds.needs, bounds.terms):
             found |= {item.line for item in listed}
+        found |= {chain.line for chain in bounds.chains.values()}
     return found

@@ -32,8 +32,11 @@ DTYPES = {
 
 
 def ir_name(name: str) -> str:
-    """A name of Python's as one that text of the IR keeps: without a number behind a last underscore, in ASCII."""
-    ascii_name = "".join(letter if letter.isascii() else f"u.{ord(letter):x}." for letter in name)
+    """A name of Python's, or of an array that is made of two, as one that text of the IR keeps: without a number behind
+    a last underscore, in ASCII.
+    """
+    plain = re.compile(r"[A-Za-z0-9_]")
+    ascii_name = "".join(letter if plain.match(letter) else f"u.{ord(letter):x}." for letter in name)
     return re.sub(r"_(\d+)$", r".\1", ascii_name)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from daedal.base.float_mode import default_float_mode
 from daedal.compiler.frontends.python.loop_unswitching import swap_conditions
 from daedal.compiler.frontends.python.names import Dim
+from daedal.compiler.frontends.python.scf.frame import Plan
 from daedal.compiler.frontends.python.scf.writer import Written, write
 from daedal.compiler.frontends.python.shape import Analysis, Shape
 from daedal.compiler.frontends.python.signature import read_signature
@@ -19,6 +20,12 @@ from daedal.compiler.pipeline import compile_scf
 from daedal.errors import UnsupportedOperation
 from daedal.hw.config.core import Config
 from daedal.runtime.kernel import Kernel
+
+_WITH_THE_HOST = {
+    True: (Plan(guards_loads=False), Plan(chains=True), Plan(guards_loads=False, chains=True)),
+    False: (Plan(ends_on_host=True), Plan(shares=True), Plan(shares=True, chains=True)),
+}
+"""Whether nothing is checked -> what is tried if a kernel does not fit: the host does more and more."""
 
 _NAMED = re.compile(r"(?:loop|buffer|local row|value) %[\w.]*\w")
 
@@ -75,7 +82,8 @@ class KernelFunction:
     @default_float_mode()
     def write(self, fixed: Mapping[str, int], config: Config, bounds: str = "fatal") -> Written:
         """The loops as ``scf`` for these sizes of rows. Raises UnsupportedOperation with the line of the source."""
-        return write(self.source, self.signature, self._tree, self.shape, dict(fixed), bounds, config.address_bits)
+        bits = config.address_bits
+        return write(self.source, self.signature, self._tree, self.shape, dict(fixed), bounds, bits, Plan())
 
     @default_float_mode()
     def build(
@@ -84,20 +92,20 @@ class KernelFunction:
         """The loops and the kernel for these sizes of rows and this machine; raises as ``write`` does.
 
         With bounds ``none`` a condition becomes a loop if that keeps single numbers from being loaded where it does not
-        hold; if there is no room for such loops, they are loaded. With others the machine checks where loops end, in
-        loops of their own if need be; if there is no room for these, the host does.
+        hold; if there is no room for such loops, they are loaded. With others the machine checks, in loops of their own
+        if need be; if there is no room for these, the host checks some. If there are too few slots for loads at loaded
+        numbers, the host does these loads.
         """
         try:
-            return self._build(fixed, config, bounds, opt)
+            return self._build(fixed, config, bounds, opt, Plan())
         except UnsupportedOperation:
-            with suppress(UnsupportedOperation):
-                if bounds == "none":
-                    return self._build(fixed, config, bounds, opt, guards_loads=False)
-                return self._build(fixed, config, bounds, opt, ends_on_host=True)
+            for plan in _WITH_THE_HOST[bounds == "none"]:
+                with suppress(UnsupportedOperation):
+                    return self._build(fixed, config, bounds, opt, plan)
             raise
 
     def _build(
-        self, fixed: Mapping[str, int], config: Config, bounds: str, opt: int, **changes: bool
+        self, fixed: Mapping[str, int], config: Config, bounds: str, opt: int, plan: Plan
     ) -> tuple[Written, Kernel]:
         try:
             written = write(
@@ -108,7 +116,7 @@ class KernelFunction:
                 dict(fixed),
                 bounds,
                 config.address_bits,
-                **changes,
+                plan,
             )
         except RecursionError as error:
             raise self.source.too_deep() from error

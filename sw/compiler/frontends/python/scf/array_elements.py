@@ -5,6 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 
 from xdsl.dialects import arith, memref
+from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import SSAValue
 
 from daedal.compiler.dialects import narrow
@@ -21,7 +22,8 @@ from daedal.compiler.frontends.python.source import Source
 from daedal.compiler.frontends.python.syntax import indices_of
 from daedal.errors import UnsupportedOperation
 from daedal.hw.isa.words import INDEX_BITS, PITCH_BITS
-from daedal.runtime.loops.bounds import Access, Bounds, Fact, Need, RowRead
+from daedal.runtime.loops.bounds import Access, Bounds, Fact, Need, RowRead, text
+from daedal.runtime.loops.chains import Chain
 from daedal.runtime.loops.integers import (
     Binary,
     Element,
@@ -37,7 +39,7 @@ from daedal.runtime.loops.integers import (
     split_sum,
     term,
 )
-from daedal.runtime.loops.signature import FLOATS, NARROW, SIGNED_OFFSET, Argument, Signature
+from daedal.runtime.loops.signature import FLOATS, NARROW, SIGNED_OFFSET, Argument, Signature, ir_name
 
 INDEX_LIMIT, FACTOR_LIMIT = (1 << INDEX_BITS) - 1, (1 << PITCH_BITS) - 1
 """What the machine's multipliers take."""
@@ -47,25 +49,25 @@ Mask = tuple[SSAValue, bool]
 
 
 class Uses:
-    """Of which elements use is made under which conditions."""
+    """Of which elements use is made under which conditions; of ``always``, under none."""
 
     def __init__(self) -> None:
         self._under: dict[int, dict[bool, set[Element]]] = {}
-        self._always: set[Element] = set()
+        self.always: set[Element] = set()
 
     def note(self, element: Element, conditions: Sequence[tuple[int, bool]]) -> None:
         """Use is made of an element if all of these conditions hold, or do not."""
         for condition, holds in conditions:
             self._under.setdefault(condition, {True: set(), False: set()})[holds].add(element)
         if not conditions:
-            self._always.add(element)
+            self.always.add(element)
 
     def guards(self) -> set[int]:
         """Conditions that decide whether use is made of something."""
         return {
             condition
             for condition, uses in self._under.items()
-            if uses[True] - self._always != uses[False] - self._always
+            if uses[True] - self.always != uses[False] - self.always
         }
 
 
@@ -85,6 +87,8 @@ class Elements(ABC):
         The line of the statement that is being written.
     renamed
         Inductions of loads that are done again in a loop further in: old, new, and which loads (None: all).
+    has_chains
+        Whether the host makes arrays of what is loaded at a loaded number.
     """
 
     def __init__(
@@ -92,7 +96,7 @@ class Elements(ABC):
         source: Source,
         signature: Signature,
         fixed: Mapping[str, int],
-        arrays: Mapping[str, SSAValue],
+        arrays: dict[str, SSAValue],
         written: set[str],
         scopes: Scopes,
         bits: int,
@@ -106,6 +110,7 @@ class Elements(ABC):
         self.masks: list[Mask] = []
         self.line = source.tree.lineno
         self.renamed: list[tuple[Induction, Induction, frozenset[Element] | None]] = []
+        self.has_chains = False
         self.kept: dict[str, Cell] = {}
         """Arrays of which the only element in use is kept in a local number."""
         self.checked, self.singles = Uses(), Uses()
@@ -193,6 +198,42 @@ class Elements(ABC):
             need = Need(node.lineno, core, 0, INDEX_LIMIT, f"what an index of {name} has of loops", hint, self._facts())
             self.bounds.terms[need] = None
         return index
+
+    def chained(self, node: ast.Subscript) -> Element | None:
+        """The element of an array that the host makes, if that is what is loaded at a loaded number.
+
+        Under a condition nothing is known of numbers for which it does not hold: these are loaded by the machine.
+        """
+        name = node.value.id if isinstance(node.value, ast.Name) else ""
+        argument, nodes = self.signature.arguments.get(name), indices_of(node)
+        is_list = argument is not None and not argument.is_float and argument.shape is not None and len(nodes) == 1
+        if not (self.has_chains and is_list) or isinstance(nodes[0], ast.Slice):
+            return None
+        index, offset = split_sum(self.rename(self.integer(nodes[0], f"an index of {name}")))
+        if not isinstance(index, Element) or self._is_under_condition:
+            return None
+        assert argument is not None
+        assert argument.shape is not None
+        added = "" if offset == Number(0) else f" + {text(offset)}"
+        made = f"{name}[{index.array}{added}]"
+        if made not in self._arrays:
+            like, indices = self._arrays[name].type, self._arrays[index.array].type
+            assert isinstance(like, MemRefType)
+            assert isinstance(indices, MemRefType)
+            block = self.scopes.open[0].block
+            value = block.insert_arg(MemRefType(like.element_type, indices.shape), len(block.args))
+            value.name_hint = ir_name(made)
+            self._arrays[made] = value
+        known = self.bounds.chains.get(made)
+        numbers = dict.fromkeys([*(() if known is None else known.numbers), index])
+        size = self.size(argument.shape[0])
+        self.bounds.chains[made] = Chain(name, index.array, offset, size, tuple(numbers), node.lineno)
+        return Element(made, index.indices)
+
+    @property
+    def _is_under_condition(self) -> bool:
+        is_guarded = any(which is None for _, _, which in self.renamed)
+        return is_guarded or any(scope.condition is not None for scope in self.scopes.open)
 
     def note(self, access: Access) -> None:
         """An index is used: note who checks it, and under which conditions that must not happen too early."""

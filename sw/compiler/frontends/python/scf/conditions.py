@@ -97,6 +97,7 @@ class Conditions(Nests):
             taken = self._scopes.value(arith.SubiOp(one, taken), "taken")
         upper = self._scopes.value(arith.AddiOp(first, taken), "until")
         inner = Induction(self._number(node, 0 if holds else 4), f"{variable.name}_{'if' if holds else 'else'}")
+        self._guarded_by.add(inner)
         self._e.bounds.loop(inner, variable, combine("add", variable, Number(1)), node.lineno)
         self._lines.setdefault(f"loop %{ir_name(inner.name)}", []).append(node.lineno)
         self._e.forget(None)

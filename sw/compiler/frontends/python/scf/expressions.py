@@ -117,6 +117,9 @@ class Expressions(Comparisons):
         return {each.id for each in ast.walk(self.source.tree) if isinstance(each, ast.Name) and _is_stored(each)}
 
     def _element(self, node: ast.Subscript) -> Value:
+        chained = self.chained(node)
+        if chained is not None:
+            return chained
         buffer, indices = self.place(node)
         assert isinstance(node.value, ast.Name)
         name = node.value.id

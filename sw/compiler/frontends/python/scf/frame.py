@@ -57,12 +57,20 @@ class Plan:
         Whether conditions are that also to keep single numbers from being loaded where nothing is checked.
     ends_on_host
         The host checks where loops end, so that these checks take no loops.
+    shares
+        The host checks what a loop has beside one check, so that no check takes a loop, as far as conditions allow:
+        ``hosted`` is that.
+    chains
+        The host makes arrays of what is loaded at a loaded number (``Chain``).
     """
 
     again: Mapping[Induction, tuple[Element, ...]] = field(default_factory=dict)
     guards: frozenset[int] = frozenset()
     guards_loads: bool = True
     ends_on_host: bool = False
+    shares: bool = False
+    hosted: frozenset[Element] = frozenset()
+    chains: bool = False
 
 
 class Frame(ABC):
@@ -100,7 +108,11 @@ class Frame(ABC):
         self._scopes = scopes = Scopes(block, self._arrays, dimensions, hints)
         self._e = Expressions(source, signature, fixed, self._arrays, shape.written, scopes, bits)
         self._e.bounds.ends_on_host = plan.ends_on_host
+        self._e.bounds.hosted = set(plan.hosted)
+        self._e.has_chains = plan.chains
         self._numbers = {id(node): number for number, node in enumerate(ast.walk(tree))}
+        self._guarded_by: set[Induction] = set()
+        """The variables of loops that are conditions."""
         self._lines: dict[str, list[int]] = {}
         self._notes: list[tuple[int, str]] = []
 

@@ -81,6 +81,7 @@ class Writer(Conditions):
                 if isinstance(node, ast.If) and id(node) in early
             ]
         self._scopes.insert(func.ReturnOp())
+        self._function.update_function_type()
         module = ModuleOp([])
         called = {op.callee.string_value() for op in self._function.walk() if isinstance(op, func.CallOp)}
         for name in sorted(called):
@@ -90,6 +91,9 @@ class Writer(Conditions):
 
     def next_plan(self) -> Plan:
         """What the text should have been written with, as is known now."""
+        guards = self._guards()
+        if guards != self._plan.guards:  # what is checked under them has another home then
+            return replace(self._plan, guards=guards)
         checked = self._e.bounds.by_machine if self._mode != "none" else []
         homes: dict[Induction, list[Element]] = {}
         for element in checked:
@@ -97,7 +101,9 @@ class Writer(Conditions):
             if home is not None:
                 homes.setdefault(home, []).append(element)
         again = dict(self._plan.again)
-        for home, elements in homes.items():
+        hosted = set(self._plan.hosted)
+        for home, found in homes.items():
+            elements = self._shared(found, hosted) if self._plan.shares else found
             nested = [element for element in elements if _inside(element, elements)]
             nested.sort(key=lambda element: len(list(parts(element))))
             needed = {part for element in nested for part in _inside(element, elements)}
@@ -106,12 +112,34 @@ class Writer(Conditions):
             if len(elements) > 1 and (movable or nested):
                 stay = 0 if len(movable) + len(nested) < len(elements) else 1
                 again[home] = (*again.get(home, ()), *nested, *movable[stay:])
+        return replace(self._plan, again=again, hosted=frozenset(hosted))
+
+    def _shared(self, elements: Sequence[Element], hosted: set[Element]) -> list[Element]:
+        """Those of a loop's checks that stay with the machine; the others join ``hosted``.
+
+        The host looks at all of an array, so what is met under a condition only stays, and so does an index if another
+        one shall be in its place.
+        """
+        limits, always = self._e.bounds.limits, self._e.checked.always
+        free = [
+            each
+            for each in elements
+            if each not in limits
+            or (self._mode == "fatal" and each in always and not self._guarded_by.intersection(parts(each)))
+        ]
+        if len(free) == len(elements):
+            free.remove(next((each for each in elements if each in limits), elements[0]))
+        hosted.update(free)
+        return [each for each in elements if each not in free]
+
+    def _guards(self) -> frozenset[int]:
+        """Conditions that must be loops."""
         guards = set(self._plan.guards)
         if self._mode != "none":
             guards |= self._e.checked.guards()
         elif self._plan.guards_loads:
             guards |= self._e.singles.guards()
-        return replace(self._plan, again=again, guards=frozenset(guards))
+        return frozenset(guards)
 
     def _home(self, element: Element) -> Induction | None:
         """The innermost loop that decides which element is loaded; loops are numbered from the outermost on."""
@@ -254,10 +282,10 @@ class Writer(Conditions):
 
 def write(
     source: Source, signature: Signature, tree: ast.FunctionDef, shape: Shape, fixed: dict[str, int], bounds: str,
-    bits: int, *, guards_loads: bool = True, ends_on_host: bool = False,
+    bits: int, first: Plan,
 ) -> Written:  # fmt: skip
-    """The loops of a kernel as text, for a machine whose integers have ``bits``; for the rest see ``Plan``."""
-    plan = Plan(guards_loads=guards_loads, ends_on_host=ends_on_host)
+    """The loops of a kernel as text, for a machine whose integers have ``bits``; ``first`` says what may be done."""
+    plan = first
     for _ in range(6):
         writer = Writer(source, signature, tree, shape, fixed, bounds, bits, plan)
         written = writer.run()
