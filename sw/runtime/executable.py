@@ -19,7 +19,7 @@ from daedal.errors import BoundsWarning, DaedalError, IndexOutOfRange, InvalidOf
 from daedal.hw.isa.tools.assembler import disassemble
 from daedal.runtime.batch.fast_path import FastPath
 from daedal.runtime.batch.launches import by_bags
-from daedal.runtime.batch.members import Call, Join, Member, bind, can_share, is_of_model
+from daedal.runtime.batch.members import Call, Join, Member, bind, can_share, is_in_list, is_of_model
 from daedal.runtime.batch.plan import Plan, check_fits
 from daedal.runtime.batch.same_sizes import SameSizes
 from daedal.runtime.copies import CopiedRows, made_of
@@ -305,17 +305,21 @@ class Executable(Handle):
             others = [member for member in members if member not in alone]
             plans = self._plans(others, joins) if others else []
             return [*plans, *(plan for member in alone for plan in self._plans([member], joins))]
-        self._seen |= dict.fromkeys(member.request.operation for member in members)
+        self._seen |= dict.fromkeys(member.request.operation for member in members if not is_in_list(member))
         if (apart := self._apart(members, joins)) is not None:
             return apart
         present = {member.node for member in members}
         plan = Plan(members, [join for join in joins if present.issuperset(join.parts)], self.device.config)
-        if len(members) == 1:
+        if len(members) == 1 and not is_in_list(members[0]):
             return [(plan, None)]
         try:
             check_fits(plan)
             return [(plan, self._kernel([member.call for member in members], plan.operation, plan.has_long_bags))]
-        except UnsupportedOperation:
+        except UnsupportedOperation as error:
+            if len(members) == 1:
+                request = members[0].request
+                self._kernels[request.operation, request.has_long_bags] = error
+                return [(plan, None)]
             half = len(members) // 2
             return [*self._plans(members[:half], joins), *self._plans(members[half:], joins)]
 

@@ -10,6 +10,18 @@ from daedal.hw.isa.elements import BINARY32, Element
 ROWS_OF_BLOCK = 16
 """Rows that are added up at a time, where PyTorch adds sums of such."""
 
+CHAIN, BLOCKS, LANES = "chain", "blocks", "lanes"
+ORDERS = (CHAIN, BLOCKS, LANES)
+"""Orders in which the rows of a bag are added up; docs/machine/numerics.md has TensorFlow's."""
+
+ZERO, FIRST = "zero", "first"
+"""What a sum begins with: +0.0, or its first row as it is."""
+
+DIVIDED, RECIPROCAL, RECIPROCAL_BELOW_10 = "divided", "reciprocal", "reciprocal below 10"
+"""What makes a mean of a sum: a division by the number of rows n (or by √n), a product with 1/n (or 1/√n), rounded, or
+that for fewer than 10 rows.
+"""
+
 
 @dataclass(frozen=True)
 class Bag:
@@ -17,6 +29,10 @@ class Bag:
     ``is_away`` if sums are rounded to that with ties away from zero, ``is_wide`` if they are binary32 and stay so,
     ``rounds`` what else is rounded (see ``emb.bag``). With ``bits`` a row of the table is ``words`` binary32, of which
     two are its scale and bias and the others hold ``width`` integers of so many bits.
+
+    ``order`` is one of ``ORDERS``, ``start`` what a sum begins with, and ``mean`` what makes a mean of it, which may
+    also be one by √n, mode ``sqrtn``. Where these are not the first of their kind, the operation is one of a list
+    (``in_list``).
     """
 
     mode: str
@@ -33,6 +49,14 @@ class Bag:
     is_wide: bool = False
     bits: int | None = None
     words: int | None = None
+    order: str = CHAIN
+    start: str = ZERO
+    mean: str = DIVIDED
+
+    @property
+    def in_list(self) -> bool:
+        """Whether it is only done as one of a list of operations."""
+        return self.mode == "sqrtn" or (self.order, self.start, self.mean) != (CHAIN, ZERO, DIVIDED)
 
 
 @dataclass(frozen=True)
@@ -59,6 +83,20 @@ class Kind:
     element: Element = BINARY32
     is_away: bool = False
     rounds: str = ""
+    start: str = ZERO
+
+
+@dataclass(frozen=True)
+class BlockKind:
+    """What tables must have in common for one nest of loops to add up sums of blocks; widths, pitches in elements."""
+
+    width: int
+    pitch: int
+    out_pitch: int
+    index_bits: int
+    is_weighted: bool
+    is_fused: bool
+    start: str = ZERO
 
 
 @dataclass(frozen=True)
@@ -75,16 +113,22 @@ class CopyKind:
 @dataclass(frozen=True)
 class BagList:
     """Poolings and gathers over lists: each kind with the number of entries that it has, in the order of its list;
-    those that pool have one list, and those that copy another.
+    those that pool have one list, those that add up sums of blocks another, and those that copy a third.
     """
 
     groups: tuple[tuple[Kind, int], ...] = ()
     copies: tuple[tuple[CopyKind, int], ...] = ()
+    sums: tuple[tuple[BlockKind, int], ...] = ()
 
     @property
     def entries(self) -> int:
         """Entries of the list of those that pool."""
         return sum(count for _, count in self.groups)
+
+    @property
+    def summed_entries(self) -> int:
+        """Entries of the list of those that add up sums of blocks."""
+        return sum(count for _, count in self.sums)
 
     @property
     def copied_entries(self) -> int:

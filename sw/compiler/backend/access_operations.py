@@ -103,8 +103,10 @@ class NestCode:
             check, limit = level.check, self._source(level.check.limit)
             mode = "fatal" if check.mode is None else check.mode.data
             self._operations.append(mach_access.CheckOp(n, check.kind.data, mode, self._values[check.value], limit))
-        for slot, op in enumerate(level.alus):
+        plain = [op for op in level.alus if _is_plain_condition(op)]
+        for slot, op in enumerate(op for op in level.alus if op not in plain):
             self._alu((n, slot), op)
+        self._values |= {op.result: self._values[op.a] for op in plain}
         if level.count is not None:
             self._give(level.count.result, mach_access.CountOp(n, self._condition(level.count.condition)))
 
@@ -166,6 +168,12 @@ class NestCode:
                 f"rows must be less than {1 << PITCH_BITS} bytes apart, not {pitch}: take some columns at a time"
             )
         return [self._source(op.base), self._source(op.index), self._source(op.pitch)]
+
+
+def _is_plain_condition(op: slc.AluOp) -> bool:
+    """Whether a comparison only decides events, by a number being another than 0: a predicate is of a number itself."""
+    is_compared = op.kind.data == "not_equal" and isinstance(op.a.type, slc.StreamType) and constant_of(op.b) == 0
+    return is_compared and all(isinstance(use.operation, dlc.EventOp) for use in op.result.uses)
 
 
 def _group(operations: list[Operation]) -> list[list[Operation]]:

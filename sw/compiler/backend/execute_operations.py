@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import isfinite
 
-from xdsl.dialects import arith
+from xdsl.dialects import arith, vector
 from xdsl.dialects.builtin import FloatAttr
 from xdsl.ir import Operation, SSAValue
 
@@ -190,10 +190,10 @@ class ExecuteCode:
         """Accumulator -> vector register.
 
         Those that are cleared by their last read are empty before and after their nest, so that those of
-        another nest can be in the same registers.
+        another nest can be in the same registers; but not those that are set to one number as well.
         """
         nests: dict[SSAValue, set[int]] = {}
-        cleared: set[SSAValue] = set()
+        cleared, begun = set[SSAValue](), set[SSAValue]()
         for op in self.program.body.block.ops:
             if isinstance(op, slcv.AccumulatorOp):
                 nests[op.result] = set()
@@ -203,7 +203,9 @@ class ExecuteCode:
                     nests[access.accumulator].add(self.nests[callback.token.value.data])
                 if isinstance(access, slcv.GetOp) and access.clear is not None:
                     cleared.add(access.accumulator)
-        shared = {value for value, used in nests.items() if value in cleared and len(used) == 1}
+                if isinstance(access, slcv.SetOp) and isinstance(access.row.owner, vector.BroadcastOp):
+                    begun.add(access.accumulator)
+        shared = {value for value, used in nests.items() if value in cleared - begun and len(used) == 1}
         registers = {value: n for n, value in enumerate(value for value in nests if value not in shared)}
         first = len(registers)
         taken: dict[int, int] = {}

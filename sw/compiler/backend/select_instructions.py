@@ -453,7 +453,17 @@ class CallbackSelection:
                 self._finish(op, VectorOp.MUL_ADD, c=c, **factors)
                 return
         first, second = (op.lhs, op.rhs) if self._is_register(op.rhs) else (op.rhs, op.lhs)
+        if self._can_clear(first) and self._is_register(second):
+            a, c = self._places[first].operand, self._addend(second)
+            self._finish(op, VectorOp.ADD, a=a, c=c, clear=1)
+            return
         self._finish(op, VectorOp.ADD, **self._terms(first, second))
+
+    def _can_clear(self, row: SSAValue) -> bool:
+        """Whether an instruction that reads a row can clear its register: nothing else is to read that."""
+        place = self._places[row]
+        alone = place.clear and len(self._places.readers_of(place.number)) == 1
+        return alone and self._places.remaining(row) == 1 and isinstance(row.type, VectorType)
 
     def _with_register(self, first: SSAValue, second: SSAValue) -> dict[str, object]:
         """Operands ``a`` and ``c``; ``c`` must be a register."""

@@ -1,13 +1,10 @@
 """Dialect ``emb``: one operation for each embedding operation, on tensors."""
 
-from collections.abc import Sequence
-
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     I64,
     IndexType,
     IntegerAttr,
-    IntegerType,
     StringAttr,
     TensorType,
     UnitAttr,
@@ -29,6 +26,14 @@ from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from daedal.compiler.dialects.elements import ELEMENT_NAMES, LANE, stored_element
+from daedal.compiler.dialects.emb_blocks import BlockListOp
+from daedal.compiler.dialects.emb_checks import (
+    ZERO,
+    verify_entries,
+    verify_integers,
+    verify_pitches,
+    verify_start,
+)
 from daedal.compiler.dialects.narrow_packed import packed_elements, verify_packed
 from daedal.hw.isa.elements import BFLOAT16
 
@@ -38,9 +43,6 @@ MODES = ("sum", "mean", "max")
 ROUNDS_SUMS = ("sums", "products and sums")
 ROUNDS_PRODUCTS = ("products", "products and sums")
 """What ``rounds`` can say, by what is rounded then."""
-
-LIST_NUMBERS = 3
-"""Numbers in an entry of a list of tables: rows, address, address of the result."""
 
 
 def _verify_table(table: SSAValue) -> TensorType:
@@ -52,19 +54,6 @@ def _verify_table(table: SSAValue) -> TensorType:
         or kind.get_shape()[1] < 1
     ):
         raise VerifyException(f"table must be rows of {ELEMENT_NAMES} of a fixed width of at least 1, not {kind}")
-    return kind
-
-
-def _verify_integers(name: str, value: SSAValue, ranks: Sequence[int]) -> TensorType:
-    kind = value.type
-    if (
-        not isinstance(kind, TensorType)
-        or not isinstance(kind.element_type, IntegerType)
-        or kind.element_type.width.data not in (32, 64)
-        or kind.get_num_dims() not in ranks
-    ):
-        shown = " or ".join(map(str, ranks))
-        raise VerifyException(f"{name} must be a tensor of i32 or i64 with rank {shown}, not {kind}")
     return kind
 
 
@@ -188,9 +177,9 @@ class BagOp(IRDLOperation):
             raise VerifyException(f"mode must be one of {', '.join(MODES)}, not {self.mode.data!r}")
         _verify_away(self.away, _verify_table(self.table).element_type)
         _verify_rounds(self)
-        _verify_integers("indices", self.indices, [2] if self.offsets is None else [1])
+        verify_integers("indices", self.indices, [2] if self.offsets is None else [1])
         if self.offsets is not None:
-            _verify_integers("offsets", self.offsets, [1])
+            verify_integers("offsets", self.offsets, [1])
         if self.weights is not None and self.mode.data == "max":
             raise VerifyException("weights must go with mode sum or mean, not 'max'")
         if self.fused is not None and self.weights is None:
@@ -241,7 +230,7 @@ class LookupOp(IRDLOperation):
 
     def verify_(self) -> None:
         _verify_table(self.table)
-        _verify_integers("indices", self.indices, [1])
+        verify_integers("indices", self.indices, [1])
         if self.result.type != _rows_like(self.table):
             raise VerifyException(f"result must be {_rows_like(self.table)}, not {self.result.type}")
 
@@ -255,6 +244,8 @@ class BagListOp(IRDLOperation):
     Row b pools the entries p of ``offsets[b] … offsets[b + 1] - 1`` of ``indices`` and ``weights``, which
     belong to all tables together. Rows of tables have ``width`` elements and are ``pitch`` elements apart, those
     of results ``out_pitch``. Both are of ``element``, which is f32 if left out. For the rest see ``emb.bag``.
+    ``start`` says what a sum begins with: "zero", +0.0, if it is left out; "first", its first row as it is, or -0.0
+    without rows.
     """
 
     name = "emb.bag_list"
@@ -265,6 +256,7 @@ class BagListOp(IRDLOperation):
     bags = operand_def(IndexType())
     weights = opt_operand_def(TensorType)
     mode = prop_def(StringAttr)
+    start = opt_prop_def(StringAttr)
     first = prop_def(IntegerAttr[I64])
     count = prop_def(IntegerAttr[I64])
     width = prop_def(IntegerAttr[I64])
@@ -280,8 +272,8 @@ class BagListOp(IRDLOperation):
     assembly_format = (
         "$mode $list `[` $first `for` $count `]` `width` $width (`of` $element^)? `pitch` $pitch `to` $out_pitch "
         "$indices `offsets` $offsets `bags` $bags (`weights` $weights^)? (`padding` $padding^)? (`fused` $fused^)? "
-        "(`away` $away^)? (`rounds` $rounds^)? attr-dict `:` type($list) `,` type($indices) `offsets` type($offsets) "
-        "(`weights` type($weights)^)?"
+        "(`away` $away^)? (`rounds` $rounds^)? (`start` $start^)? attr-dict `:` type($list) `,` "
+        "type($indices) `offsets` type($offsets) (`weights` type($weights)^)?"
     )
 
     def __init__(
@@ -301,6 +293,7 @@ class BagListOp(IRDLOperation):
         away: bool = False,
         rounds: str = "",
         element: Attribute = LANE,
+        start: str = ZERO,
     ) -> None:
         source, first, count = entries
         super().__init__(
@@ -317,6 +310,7 @@ class BagListOp(IRDLOperation):
                 "fused": UnitAttr() if fused else None,
                 "away": UnitAttr() if away else None,
                 "rounds": StringAttr(rounds) if rounds else None,
+                "start": None if start == ZERO else StringAttr(start),
             },
         )
 
@@ -324,6 +318,11 @@ class BagListOp(IRDLOperation):
     def rounds_what(self) -> str:
         """What is rounded besides results; empty if nothing is."""
         return _text(self.rounds)
+
+    @property
+    def starts_with(self) -> str:
+        """What a sum begins with, one of ``STARTS``."""
+        return ZERO if self.start is None else self.start.data
 
     @property
     def row_element(self) -> Attribute:
@@ -337,14 +336,17 @@ class BagListOp(IRDLOperation):
             raise VerifyException(f"rows must be of {ELEMENT_NAMES}, not of {self.row_element}")
         _verify_away(self.away, self.row_element)
         _verify_rounds(self)
-        _verify_integers("indices", self.indices, [1])
-        _verify_integers("offsets", self.offsets, [1])
+        verify_integers("indices", self.indices, [1])
+        verify_integers("offsets", self.offsets, [1])
         if self.weights is not None and self.mode.data == "max":
             raise VerifyException("weights must go with mode sum or mean, not 'max'")
         if self.fused is not None and self.weights is None:
             raise VerifyException("fused must go with weights")
-        _verify_entries(self.list, self.first.value.data, self.count.value.data)
-        _verify_pitches(self.width.value.data, self.pitch.value.data, self.out_pitch.value.data)
+        verify_start(self.start)
+        if self.start is not None and (self.mode.data, self.row_element) != ("sum", LANE):
+            raise VerifyException("start must go with a sum of f32")
+        verify_entries(self.list, self.first.value.data, self.count.value.data)
+        verify_pitches(self.width.value.data, self.pitch.value.data, self.out_pitch.value.data)
 
 
 @irdl_op_definition
@@ -403,23 +405,10 @@ class LookupListOp(IRDLOperation):
     def verify_(self) -> None:
         if stored_element(self.row_element) is None:
             raise VerifyException(f"rows must be of {ELEMENT_NAMES}, not of {self.row_element}")
-        _verify_integers("indices", self.indices, [1])
-        _verify_integers("ends", self.ends, [1])
-        _verify_entries(self.list, self.first.value.data, self.count.value.data)
-        _verify_pitches(self.width.value.data, self.pitch.value.data, self.out_pitch.value.data)
+        verify_integers("indices", self.indices, [1])
+        verify_integers("ends", self.ends, [1])
+        verify_entries(self.list, self.first.value.data, self.count.value.data)
+        verify_pitches(self.width.value.data, self.pitch.value.data, self.out_pitch.value.data)
 
 
-def _verify_entries(source: SSAValue, first: int, count: int) -> None:
-    shape = _verify_integers("list", source, [2]).get_shape()
-    if shape[0] != LIST_NUMBERS or not 0 <= first < first + count <= shape[1]:
-        raise VerifyException(
-            f"entries {first} … {first + count - 1} must be in the list, {LIST_NUMBERS} numbers for each, not {shape}"
-        )
-
-
-def _verify_pitches(width: int, pitch: int, out_pitch: int) -> None:
-    if not 1 <= width <= min(pitch, out_pitch):
-        raise VerifyException(f"width must be from 1 to the pitches, {pitch} and {out_pitch}, not {width}")
-
-
-EMB = Dialect("emb", [BagOp, BagListOp, LookupListOp, LookupOp], [])
+EMB = Dialect("emb", [BagOp, BagListOp, BlockListOp, LookupListOp, LookupOp], [])

@@ -13,9 +13,12 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from daedal.compiler.dialects import emb
 from daedal.compiler.dialects.elements import row_element
+from daedal.compiler.dialects.emb_blocks import BlockListOp
+from daedal.compiler.dialects.emb_checks import FIRST, ZERO
 from daedal.compiler.interpreters.elements import rounded, shortened, unpacked, widened
 from daedal.compiler.interpreters.row_memory import Rows
 from daedal.errors import IndexOutOfRange, InvalidOffsets, UnsupportedOperation
+from daedal.hw.isa.elements import BINARY32
 from daedal.hw.isa.spec import binary32
 
 Array = NDArray[Any]
@@ -46,12 +49,13 @@ class Bags:
     kind: Attribute
     is_away: bool
     rounds: str
+    start: str = ZERO
 
     def pool(self, table: Any, rows: int, start: int, end: int) -> Array:
         """The pooled row of the entries ``start`` … ``end - 1``; ``table`` gives row i for ``[i]``."""
         if not 0 <= start <= end <= len(self.indices):
             raise InvalidOffsets(f"a bag of the entries {start} to {end} is not within the {len(self.indices)} indices")
-        total = np.zeros(self.width, np.float32)
+        total = np.full(self.width, -0.0 if self.start == FIRST else 0.0, np.float32)
         count = 0
         for entry in range(start, end):
             index = int(self.indices[entry])
@@ -133,6 +137,7 @@ class Tensors:
         self._handlers: dict[type[Operation], Callable[[Any], None]] = {
             emb.BagOp: self._bag,
             emb.BagListOp: self._bag_list,
+            BlockListOp: self._block_list,
             emb.LookupOp: self._lookup,
             emb.LookupListOp: self._lookup_list,
             func.ReturnOp: lambda op: None,
@@ -195,10 +200,8 @@ class Tensors:
     def _bag_list(self, op: emb.BagListOp) -> None:
         entries, offsets, count = self._value(op.list), self._value(op.offsets), int(self._value(op.bags))
         width, pitch, out_pitch = (value.value.data for value in (op.width, op.pitch, op.out_pitch))
-        bags = self._bags_of(op, width, self._value(op.indices))
-        if "memory" not in self._arrays:
-            raise UnsupportedOperation("buffer 'memory' must be given")
-        memory, element = self._arrays["memory"], row_element(op.row_element)
+        bags = replace(self._bags_of(op, width, self._value(op.indices)), start=op.starts_with)
+        memory, element = self._memory(), row_element(op.row_element)
         assert element is not None
         for entry in range(op.first.value.data, op.first.value.data + op.count.value.data):
             rows, address, out_address = (int(number) for number in entries[:, entry])
@@ -209,17 +212,41 @@ class Tensors:
                 row = bags.pool(table, rows, int(offsets[bag]), int(offsets[bag + 1]))
                 out[bag] = rounded(row, op.row_element, away=op.away is not None and bags.mode != "mean")
 
+    def _block_list(self, op: BlockListOp) -> None:
+        entries, ends, places = (self._value(value) for value in (op.list, op.ends, op.places))
+        width, pitch, out_pitch = (value.value.data for value in (op.width, op.pitch, op.out_pitch))
+        count, weights = int(self._value(op.blocks)), None if op.weights is None else self._value(op.weights)
+        indices, is_fused = self._value(op.indices), op.fused is not None
+        bags = Bags("sum", None, is_fused, width, indices, weights, op.row_element, False, "", op.starts_with)
+        memory, element, nothing = self._memory(), BINARY32, -0.0 if op.starts_with == FIRST else 0.0
+        for entry in range(op.first.value.data, op.first.value.data + op.count.value.data):
+            rows, address, out_address = (int(number) for number in entries[:, entry])
+            table, out = (
+                Rows(memory, address, width, pitch, element),
+                Rows(memory, out_address, width, out_pitch, element),
+            )
+            total = np.full(width, nothing, np.float32)
+            for block in range(entry * (count + 1), entry * (count + 1) + count):
+                if places[block]:
+                    out[int(places[block])] = total
+                    total = np.full(width, nothing, np.float32)
+                total = total + bags.pool(table, rows, int(ends[block]), int(ends[block + 1]))
+
+    def _memory(self) -> Array:
+        if "memory" not in self._arrays:
+            raise UnsupportedOperation("buffer 'memory' must be given")
+        return self._arrays["memory"]
+
     def _lookup_list(self, op: emb.LookupListOp) -> None:
         entries, indices, ends = (self._value(value) for value in (op.list, op.indices, op.ends))
         width, pitch, out_pitch = (value.value.data for value in (op.width, op.pitch, op.out_pitch))
         element = row_element(op.row_element)
         assert element is not None
-        if "memory" not in self._arrays:
-            raise UnsupportedOperation("buffer 'memory' must be given")
+        memory = self._memory()
         for entry in range(op.first.value.data, op.first.value.data + op.count.value.data):
             rows, address, out_address = (int(number) for number in entries[:, entry])
-            table = Rows(self._arrays["memory"], address, width, pitch, element)
-            out = Rows(self._arrays["memory"], out_address, width, out_pitch, element)
+            table = Rows(memory, address, width, pitch, element)
+            out = Rows(memory, out_address, width, out_pitch, element)
             for position in range(*ends[2 * entry : 2 * entry + 2]):
                 index = int(indices[position])
                 if not 0 <= index < rows:

@@ -119,6 +119,20 @@ def _check_first(function: func.FuncOp) -> None:
                 )
 
 
+def _elide_again(accumulator: slcv.AccumulatorOp) -> None:
+    """Where a callback sets it to +0.0 behind the only read of it there, that clears it."""
+    users = [use.operation for use in accumulator.result.uses]
+    for last in [op for op in users if isinstance(op, slcv.SetOp) and _is_zero(op.row)]:
+        here = [op for op in last.parent_block().ops if op in users]  # type: ignore[union-attr]
+        reads = [op for op in here if isinstance(op, slcv.GetOp)]
+        widths = {slcv.width_of(value) for value in (accumulator.result, last.row, *(read.result for read in reads))}
+        if here[-1] is last and here[:-1] == reads and len(reads) == 1 and len(widths) == 1:
+            callback = _callback(last)
+            reads[0].clear = UnitAttr()
+            Rewriter.erase_op(last)
+            _remove_unused(callback)
+
+
 def _remove_unused(callback: slc.CallbackOp) -> None:
     for op in reversed(list(callback.body.block.ops)):
         if isinstance(op, vector.BroadcastOp) and op.vector.first_use is None:
@@ -142,4 +156,6 @@ class ElideInitialization(ModulePass):
                 for accumulator in list(function.body.block.ops):
                     if isinstance(accumulator, slcv.AccumulatorOp) and (not self.needed or _has_first(accumulator)):
                         _elide(accumulator, list(function.walk()))
+                        if not self.needed:
+                            _elide_again(accumulator)
                 _check_first(function)

@@ -16,7 +16,7 @@ from daedal.driver.tables.table_sources import Source
 from daedal.driver.tables.table_store import Table, Use
 from daedal.hw.config.core import Config
 from daedal.hw.isa.elements import LANE, Element
-from daedal.runtime.operations import Bag, CopyKind, Kind, Lookup
+from daedal.runtime.operations import Bag, BlockKind, CopyKind, Kind, Lookup
 from daedal.runtime.request import Request
 from daedal.runtime.tensors import copy_of_columns, is_parameter
 
@@ -213,7 +213,7 @@ class Result:
 class Entry:
     """An entry of a list: columns of a table, from ``tile`` on, and where their results go."""
 
-    kind: Kind | CopyKind
+    kind: Kind | BlockKind | CopyKind
     member: Member
     result: Result
     column: int
@@ -242,6 +242,11 @@ def can_share(member: Member) -> bool:
     return not (isinstance(operation, Bag) and operation.block) and not member.request.empty
 
 
+def is_in_list(member: Member) -> bool:
+    """Whether an operation is only done as one of a list, if it is the only one."""
+    return not member.copies and member.operation.in_list
+
+
 def results_of(members: Sequence[Member], joins: Sequence[Join]) -> list[Result]:
     """The buffers that are written. A concatenation of different numbers of bags, or elements, is left to PyTorch, as
     is one along another dimension than the last, which has the columns.
@@ -260,7 +265,9 @@ def results_of(members: Sequence[Member], joins: Sequence[Join]) -> list[Result]
 
 
 def entries_of(result: Result, config: Config) -> list[Entry]:
-    """The entries for a result: one for each table, or one for each tile of a table with long rows."""
+    """The entries for a result: one for each table, or one for each tile of a table with long rows; none for operations
+    in an order of their own (see ``strands.py``).
+    """
     found = []
     for member, column in zip(result.parts, result.columns, strict=True):
         size = member.element.bytes
@@ -270,6 +277,8 @@ def entries_of(result: Result, config: Config) -> list[Entry]:
             found.append(Entry(copied, member, result, column, 0))
             continue
         operation = member.operation
+        if operation.in_list:
+            continue
         for tile in range(0, operation.width, config.vl_max):
             kind = Kind(
                 operation.mode,

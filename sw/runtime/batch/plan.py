@@ -1,6 +1,6 @@
 """Several pooling operations in one launch: where everything is put, and the list that the machine walks."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -14,6 +14,7 @@ from daedal.errors import UnsupportedOperation
 from daedal.hw.config.core import Config
 from daedal.hw.isa.words import INDEX_BITS
 from daedal.runtime.batch.fast_path import FastPath
+from daedal.runtime.batch.finish import finish
 from daedal.runtime.batch.known_inputs import can_be_fast
 from daedal.runtime.batch.members import (
     Array,
@@ -30,10 +31,11 @@ from daedal.runtime.batch.members import (
     with_parts,
 )
 from daedal.runtime.batch.same_sizes import Recorder, SameSizes
+from daedal.runtime.batch.strands import Strand, entries_of_strands, places_of, strands_of
 from daedal.runtime.copies import CopiedRows
 from daedal.runtime.kernel import Kernel
 from daedal.runtime.launch_arguments import Buffer
-from daedal.runtime.operations import BagList, CopyKind, Kind
+from daedal.runtime.operations import BagList, BlockKind, CopyKind, Kind
 from daedal.runtime.request import LONGEST_BAG, Request, has_long_bags
 from daedal.runtime.tensors import result_of
 
@@ -41,7 +43,7 @@ if TYPE_CHECKING:
     from torch import Tensor, fx
 
 
-K = TypeVar("K", Kind, CopyKind)
+K = TypeVar("K", Kind, BlockKind, CopyKind)
 
 
 class Plan:
@@ -60,10 +62,19 @@ class Plan:
     def __init__(self, members: Sequence[Member], joins: Sequence[Join], config: Config) -> None:
         self.members = tuple(members)
         self.results = results_of(self.members, joins)
+        strands = {
+            member: strands_of(member) for member in self.members if not member.copies and member.operation.in_list
+        }
+        self._ordered = list(strands)
+        self.walked = tuple(each for member in self.members for each in strands.get(member, [member]))
+        """What indices are of: the operations, or parts of what they do."""
         entries = [entry for result in self.results for entry in entries_of(result, config)]
+        entries += [entry for result in self.results for entry in entries_of_strands(result, strands, config)]
         self._entries, groups = _sorted([(entry.kind, entry) for entry in entries if isinstance(entry.kind, Kind)])
         self._copies, copies = _sorted([(entry.kind, entry) for entry in entries if isinstance(entry.kind, CopyKind)])
-        self.operation = BagList(groups, copies)
+        self._sums, sums = _sorted([(each.kind, each) for each in entries if isinstance(each.kind, BlockKind)])
+        self.blocks = max((len(places_of(entry.member)) for entry in self._sums), default=0)
+        self.operation = BagList(groups, copies, sums)
         requests = [member.request for member in self.members if not member.copies]
         self.bags = max((request.rows for request in requests), default=0)
         self.has_long_bags = has_long_bags(sum(each.lookups for each in requests), sum(each.rows for each in requests))
@@ -74,7 +85,9 @@ class Plan:
         """Whether the numbers that the machine multiplies are small enough."""
         apart = self.bags + 1
         copied = sum(member.request.rows for member in self.members)
-        return copied < LONGEST_BAG and apart < LONGEST_BAG and apart * len(self._entries) < 1 << INDEX_BITS
+        walks = ((apart, self._entries), (self.blocks + 1, self._sums))
+        are_short = all(each < LONGEST_BAG and each * len(entries) < 1 << INDEX_BITS for each, entries in walks)
+        return copied < LONGEST_BAG and are_short
 
     def entries(self, device: Device) -> list[EntryNumbers]:
         """What the list says, as far as it does not depend on the number of bags; makes the tables resident."""
@@ -122,12 +135,15 @@ class Plan:
                     arena.fetch(placed.addresses[node], array)
                     if node in copied:
                         copied[node].filled({"out": array})
+                for member, node, column in self._to_finish():
+                    if record is not None:
+                        finish(member, arrays[node][:, column : column + member.width])
             finally:
                 arena.release()
 
         placed = _Placement(self, device, arena)
-        buffers = placed.buffers(self._entries, self._copies)
-        arguments = kernel.launch_arguments(buffers, {"bags": self.bags})
+        buffers = placed.buffers(self._entries, self._copies, self._sums)
+        arguments = kernel.launch_arguments(buffers, {"bags": self.bags, "blocks": self.blocks})
         writes = [Region(placed.addresses[result.node], self.bytes_of(result)) for result in self.results]
         # What it reads is its own, or tables that no launch writes.
         launch = device.submit(program, arguments, reads=[], writes=writes, ended=ended)
@@ -137,6 +153,13 @@ class Plan:
             for node, array in arrays.items()
         }, launch
 
+    def _to_finish(self) -> "Iterator[tuple[Member, fx.Node, int]]":
+        """Operations of whose sums the host makes something, and where these are."""
+        for result in self.results:
+            for part, column in zip(result.parts, result.columns, strict=True):
+                if part in self._ordered:
+                    yield part, result.node, column
+
     def fast_path(
         self, device: Device, kernel: Kernel, request_of: Callable[[PoolingCall, Sequence[Any]], Request]
     ) -> FastPath | None:
@@ -144,7 +167,7 @@ class Plan:
 
         ``request_of`` makes the request for an operation with these sources; it is asked when something is wrong.
         """
-        if not can_be_fast(self.members):
+        if self._ordered or not can_be_fast(self.members):
             return None
         program = device.load_program(kernel.program)
         with device.preparing():
@@ -168,7 +191,7 @@ class Plan:
         """What runs ``kernel`` for other batches of these sizes with little ado, if that can be; as ``fast_path``."""
         sources = [member.request.table for member in self.members]
         are_own = all(is_of_model(member.call, member.request.table) for member in self.members)
-        if not are_own or not SameSizes.can_be_of(self.members):
+        if self._ordered or not are_own or not SameSizes.can_be_of(self.members):
             return None
         recorder: Any = Recorder()
         with device.preparing():
@@ -194,17 +217,20 @@ class _Placement:
 
     def __init__(self, plan: Plan, device: Device, arena: Arena) -> None:
         self._plan, self._arena = plan, arena
-        self._tables = {member: member.bind(device) for member in plan.members}
+        tables = {member: member.bind(device) for member in plan.members}
+        self._tables = {each: tables[each.whole if isinstance(each, Strand) else each] for each in plan.walked}
         places = arena.reserve_together([plan.bytes_of(result) for result in plan.results])
         self.addresses = dict(zip((result.node for result in plan.results), places, strict=True))
         self.firsts: dict[Member, int] = {}
         """Where the indices of each operation begin."""
 
-    def buffers(self, entries: Sequence[Entry], copies: Sequence[Entry]) -> Mapping[str, Buffer]:
+    def buffers(
+        self, entries: Sequence[Entry], copies: Sequence[Entry], sums: Sequence[Entry] = ()
+    ) -> Mapping[str, Buffer]:
         """Everything that the kernel reads, by name."""
         buffers: dict[str, Buffer] = {}
-        for bits in sorted({member.request.operation.index_bits for member in self._plan.members}):
-            members = [member for member in self._plan.members if member.request.operation.index_bits == bits]
+        for bits in sorted({member.request.operation.index_bits for member in self._plan.walked}):
+            members = [member for member in self._plan.walked if member.request.operation.index_bits == bits]
             members.sort(key=lambda member: not member.is_weighted)
             indices = [member.entries("indices") for member in members]
             ends = np.cumsum([len(part) for part in indices])
@@ -215,11 +241,31 @@ class _Placement:
         if entries:
             buffers["offsets"] = self._upload(np.concatenate([self._offsets(entry.member) for entry in entries]))
             buffers["list"] = self._upload(np.array([self._numbers(*pair) for pair in enumerate(entries)], np.int64).T)
+        if sums:
+            buffers |= self._blocks(sums)
         if copies:
             buffers["copies"] = self._upload(np.array([self._copied(entry) for entry in copies], np.int64).T)
             ranges = [(self.firsts[m], self.firsts[m] + m.request.rows) for m in (entry.member for entry in copies)]
             buffers["ends"] = self._upload(np.array(ranges, np.int64).reshape(-1))
         return buffers
+
+    def _blocks(self, sums: Sequence[Entry]) -> Mapping[str, Buffer]:
+        """What the list of those says that add up sums of blocks; empty blocks follow if others have more."""
+        ends, places = [], []
+        for entry in sums:
+            more = self._plan.blocks - len(places_of(entry.member))
+            ends.append(np.pad(entry.member.offsets + self.firsts[entry.member], (0, more), mode="edge"))
+            places.append(np.pad(places_of(entry.member), (0, more + 1)))
+        numbers = np.array([self._summed(entry) for entry in sums], np.int64)
+        named = {"sums": numbers.T, "block_ends": np.concatenate(ends), "places": np.concatenate(places)}
+        return {name: self._upload(np.ascontiguousarray(array)) for name, array in named.items()}
+
+    def _summed(self, entry: Entry) -> tuple[int, int, int]:
+        """What that list says of an entry; its rows are numbered from 1 on."""
+        size = entry.result.element.bytes
+        table, tile = self._tables[entry.member], entry.tile * size
+        place = self.addresses[entry.result.node] + (entry.column - entry.result.width) * size
+        return table.rows, table.address + tile, place + tile
 
     def _copied(self, entry: Entry) -> tuple[int, int, int]:
         """What the list says of an entry whose rows are copied."""

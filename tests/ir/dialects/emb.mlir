@@ -40,3 +40,14 @@ func.func @wide(%t: tensor<?x4xf16>, %i: tensor<?x?xi64>) -> tensor<?x4xf32> {
 }
 
 // CHECK:      %a = emb.bag "sum" %t[%i] wide : tensor<?x4xf16>, tensor<?x?xi64> -> tensor<?x4xf32>
+
+func.func @blocks(%l: tensor<3x5xi64>, %i: tensor<?xi32>, %o: tensor<?xi64>, %p: tensor<?xi64>, %n: index, %w: tensor<?xf32>) {
+  emb.bag_list "sum" %l[0 for 2] width 6 pitch 8 to 40 %i offsets %o bags %n start "first" : tensor<3x5xi64>, tensor<?xi32> offsets tensor<?xi64>
+  emb.block_list %l[0 for 2] width 6 pitch 8 to 40 %i ends %o places %p blocks %n : tensor<3x5xi64>, tensor<?xi32> ends tensor<?xi64> places tensor<?xi64>
+  emb.block_list %l[2 for 3] width 6 pitch 8 to 40 %i ends %o places %p blocks %n weights %w fused start "first" : tensor<3x5xi64>, tensor<?xi32> ends tensor<?xi64> places tensor<?xi64> weights tensor<?xf32>
+  func.return
+}
+
+// CHECK:      emb.bag_list "sum" %l[0 for 2] width 6 pitch 8 to 40 %i offsets %o bags %n start "first" : tensor<3x5xi64>, tensor<?xi32> offsets tensor<?xi64>
+// CHECK-NEXT: emb.block_list %l[0 for 2] width 6 pitch 8 to 40 %i ends %o places %p blocks %n : tensor<3x5xi64>, tensor<?xi32> ends tensor<?xi64> places tensor<?xi64>
+// CHECK-NEXT: emb.block_list %l[2 for 3] width 6 pitch 8 to 40 %i ends %o places %p blocks %n weights %w fused start "first" : tensor<3x5xi64>, tensor<?xi32> ends tensor<?xi64> places tensor<?xi64> weights tensor<?xf32>

@@ -7,10 +7,12 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, IntegerType, ModuleOp, TensorType, f32, i64
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
-from daedal.compiler.dialects import emb
+from daedal.compiler.dialects import emb, emb_checks
 from daedal.compiler.dialects.elements import type_of
+from daedal.compiler.dialects.emb_blocks import BlockListOp
+from daedal.errors import UnsupportedOperation
 from daedal.hw.isa.elements import Element
-from daedal.runtime.operations import Bag, BagList, Kind, Lookup
+from daedal.runtime.operations import CHAIN, Bag, BagList, BlockKind, Kind, Lookup
 
 FUNCTION = "kernel"
 """The name of every function."""
@@ -24,6 +26,8 @@ def build(operation: object) -> ModuleOp:
 
 @build.register
 def _(bag: Bag) -> ModuleOp:
+    if bag.in_list:
+        raise UnsupportedOperation(f"sums in another order than {CHAIN}, from +0.0, must be of a list of operations")
     rank = 2 if bag.offset_bits is None else 1
     arguments: dict[str, Attribute] = {
         "table": _table(bag.width if bag.words is None else bag.words, bag.element),
@@ -63,22 +67,33 @@ def _(lookup: Lookup) -> ModuleOp:
 def _(bags: BagList) -> ModuleOp:
     arguments: dict[str, Attribute] = {}
     if bags.groups:
-        arguments["list"] = TensorType(i64, [emb.LIST_NUMBERS, bags.entries])
+        arguments["list"] = TensorType(i64, [emb_checks.LIST_NUMBERS, bags.entries])
         arguments["offsets"] = TensorType(i64, [DYNAMIC_INDEX])
         arguments["bags"] = IndexType()
+    if bags.sums:
+        arguments["sums"] = TensorType(i64, [emb_checks.LIST_NUMBERS, bags.summed_entries])
+        arguments["block_ends"] = TensorType(i64, [DYNAMIC_INDEX])
+        arguments["places"] = TensorType(i64, [DYNAMIC_INDEX])
+        arguments["blocks"] = IndexType()
     if bags.copies:
-        arguments["copies"] = TensorType(i64, [emb.LIST_NUMBERS, bags.copied_entries])
+        arguments["copies"] = TensorType(i64, [emb_checks.LIST_NUMBERS, bags.copied_entries])
         arguments["ends"] = TensorType(i64, [DYNAMIC_INDEX])
     for copied, _ in bags.copies:
         arguments[f"indices{copied.index_bits}"] = _integers(copied.index_bits, 1)
-    for kind, _ in bags.groups:
-        arguments[f"indices{kind.index_bits}"] = _integers(kind.index_bits, 1)
-        if kind.is_weighted:
-            arguments[f"weights{kind.index_bits}"] = TensorType(f32, [DYNAMIC_INDEX])
+    kinds = [(kind.index_bits, kind.is_weighted) for kind, _ in bags.groups]
+    kinds += [(kind.index_bits, kind.is_weighted) for kind, _ in bags.sums]
+    for bits, is_weighted in kinds:
+        arguments[f"indices{bits}"] = _integers(bits, 1)
+        if is_weighted:
+            arguments[f"weights{bits}"] = TensorType(f32, [DYNAMIC_INDEX])
     block, values = _block(arguments)
     first = 0
     for kind, count in bags.groups:
         block.add_op(_entries(kind, (values["list"], first, count), values))
+        first += count
+    first = 0
+    for summed, count in bags.sums:
+        block.add_op(_sums(summed, (values["sums"], first, count), values))
         first += count
     first = 0
     for copied, count in bags.copies:
@@ -106,6 +121,23 @@ def _entries(kind: Kind, entries: tuple[SSAValue, int, int], values: Mapping[str
         away=kind.is_away,
         rounds=kind.rounds,
         element=type_of(kind.element),
+        start=kind.start,
+    )
+
+
+def _sums(kind: BlockKind, entries: tuple[SSAValue, int, int], values: Mapping[str, SSAValue]) -> BlockListOp:
+    return BlockListOp(
+        entries,
+        values[f"indices{kind.index_bits}"],
+        values["block_ends"],
+        values["places"],
+        values["blocks"],
+        values[f"weights{kind.index_bits}"] if kind.is_weighted else None,
+        width=kind.width,
+        pitch=kind.pitch,
+        out_pitch=kind.out_pitch,
+        fused=kind.is_fused,
+        start=kind.start,
     )
 
 

@@ -1,6 +1,6 @@
 """Writes the loops that pool the rows of one bag."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects import arith, math, scf
@@ -60,8 +60,7 @@ class Pooling:
         c, emit = self.constants, self.emit
         self.along_row(lambda d: emit.store(c.zero, self.pooled, [d]))
         carried = [] if self.mode == "sum" else [c.c0]
-        with emit.loop(start, end, c.c1, "p", carried, "count") as over_entries:
-            self._entry(over_entries, table, rows)
+        over_entries = self.entries(start, end, table, rows, carried)
         divisor: SSAValue | None = None
         if self.mode == "mean":
             at_least_one = emit.insert(arith.MaxSIOp(over_entries.results[0], c.c1), "at_least_one")
@@ -76,6 +75,14 @@ class Pooling:
             emit.store_f32(result, out, [b, d], away=self.is_away and divisor is None)
 
         self.along_row(finish, self.columns)
+
+    def entries(
+        self, start: SSAValue, end: SSAValue, table: SSAValue, rows: SSAValue, carried: Sequence[SSAValue] = ()
+    ) -> scf.ForOp:
+        """The loop that adds entries ``start`` to ``end`` to the local row; ``carried`` begin the counts."""
+        with self.emit.loop(start, end, self.constants.c1, "p", carried, "count") as over_entries:
+            self._entry(over_entries, table, rows)
+        return over_entries
 
     @property
     def columns(self) -> SSAValue:

@@ -7,6 +7,7 @@ becomes one nest after the other. Below this pass nothing knows what an embeddin
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from xdsl.context import Context
 from xdsl.dialects import arith, func
@@ -26,10 +27,13 @@ from xdsl.rewriter import Rewriter
 from xdsl.utils.exceptions import VerifyException
 
 from daedal.compiler.dialects import emb, place
+from daedal.compiler.dialects.emb_blocks import BlockListOp
+from daedal.compiler.dialects.emb_checks import FIRST, LIST_NUMBERS
 from daedal.compiler.dialects.narrow_packed import packed_elements
 from daedal.compiler.transforms.builders.block_pooling import BlockPooling
 from daedal.compiler.transforms.builders.emitter import BOUNDS, Emitter
 from daedal.compiler.transforms.builders.packed_pooling import PackedPooling
+from daedal.compiler.transforms.builders.placed_blocks import PlacedBlocks
 from daedal.compiler.transforms.builders.pooling import Constants, Pooling
 
 
@@ -83,9 +87,10 @@ class _Function:
         """The argument ``name``, if there is one."""
         return self.arguments.get(name)
 
-    def constants(self, width: int) -> Constants:
-        """What loops over rows of ``width`` use."""
-        return Constants(self.c0, self.c1, self.emit.index(width, "width"), self.emit.f32(0.0, "zero"))
+    def constants(self, width: int, start: str = "") -> Constants:
+        """What loops over rows of ``width`` use, of which sums begin with ``start``."""
+        zero = -0.0 if start == FIRST else 0.0
+        return Constants(self.c0, self.c1, self.emit.index(width, "width"), self.emit.f32(zero, "zero"))
 
     def bounds(self, offsets: SSAValue, b: SSAValue, limit: SSAValue) -> tuple[SSAValue, SSAValue]:
         """Start and end of bag ``b``."""
@@ -179,6 +184,9 @@ def _blocks(f: _Function, op: emb.BagOp, constants: Constants, block: int) -> Bl
     )
 
 
+ListOp: TypeAlias = emb.BagListOp | BlockListOp | emb.LookupListOp
+
+
 class _ListLowering:
     """Writes a function with operations on lists, whose arguments are those of the old one."""
 
@@ -190,18 +198,20 @@ class _ListLowering:
             zip(self._old.args, self._function.op.body.block.args, strict=True)
         )
 
-    def run(self, operations: Sequence[emb.BagListOp | emb.LookupListOp]) -> func.FuncOp:
+    def run(self, operations: Sequence[ListOp]) -> func.FuncOp:
         """The finished function."""
         for op in operations:
             if isinstance(op, emb.BagListOp):
                 self._nest(op)
+            elif isinstance(op, BlockListOp):
+                self._sums(op)
             else:
                 self._copy(op)
         self._function.emit.append(func.ReturnOp())
         return self._function.op
 
     def _entry(
-        self, op: emb.BagListOp | emb.LookupListOp, entries: SSAValue, numbers: Sequence[SSAValue], t: SSAValue
+        self, op: ListOp, entries: SSAValue, numbers: Sequence[SSAValue], t: SSAValue
     ) -> tuple[SSAValue, SSAValue, SSAValue]:
         """Rows, table and result of entry ``t`` of the list."""
         emit, width = self._function.emit, op.width.value.data
@@ -220,7 +230,7 @@ class _ListLowering:
         entries, indices, ends = (self._values[value] for value in (op.list, op.indices, op.ends))
         width, first = op.width.value.data, op.first.value.data
         width_value = emit.index(width, "width")
-        numbers = [emit.index(n, f"number{n}") for n in range(emb.LIST_NUMBERS)]
+        numbers = [emit.index(n, f"number{n}") for n in range(LIST_NUMBERS)]
         two = emit.index(2, "two")
         last = emit.index(first + op.count.value.data, "last")
         with emit.loop(emit.index(first, "first"), last, f.c1, "t") as over_tables:
@@ -244,7 +254,7 @@ class _ListLowering:
         f, emit = self._function, self._function.emit
         entries, indices, bags = (self._values[value] for value in (op.list, op.indices, op.bags))
         width = op.width.value.data
-        constants = f.constants(width)
+        constants = f.constants(width, op.starts_with)
         first, count = op.first.value.data, op.count.value.data
         padding = None if op.padding is None else emit.index(op.padding.value.data, "padding")
         weights = None if op.weights is None else self._values[op.weights]
@@ -253,7 +263,7 @@ class _ListLowering:
             emit, constants, op.mode.data, op.fused is not None, indices, weights, padding, pooled,
             op.row_element, op.away is not None, op.rounds_what,
         )  # fmt: skip
-        numbers = [emit.index(n, f"number{n}") for n in range(emb.LIST_NUMBERS)]
+        numbers = [emit.index(n, f"number{n}") for n in range(LIST_NUMBERS)]
         limit, apart = f.limit(indices), emit.insert(arith.AddiOp(bags, f.c1), "apart")
         with emit.loop(emit.index(first, "first"), emit.index(first + count, "last"), f.c1, "t") as over_tables:
             (t,) = over_tables.body.block.args
@@ -265,6 +275,31 @@ class _ListLowering:
                 start, end = f.bounds(self._values[op.offsets], b, limit)
                 pooling.bag(start, end, table, rows, out, b)
 
+    def _sums(self, op: BlockListOp) -> None:
+        f, emit = self._function, self._function.emit
+        entries, indices, ends, places, blocks = (
+            self._values[value] for value in (op.list, op.indices, op.ends, op.places, op.blocks)
+        )
+        width, first = op.width.value.data, op.first.value.data
+        weights = None if op.weights is None else self._values[op.weights]
+        total, part = emit.row_buffer(width, "total"), emit.row_buffer(width, "part")
+        constants = f.constants(width, op.starts_with)
+        pooling = Pooling(emit, constants, "sum", op.fused is not None, indices, weights, None, part)
+        sums = PlacedBlocks(emit, constants, pooling, total, part)
+        numbers = [emit.index(n, f"number{n}") for n in range(LIST_NUMBERS)]
+        limit, apart = f.limit(indices), emit.insert(arith.AddiOp(blocks, f.c1), "apart")
+        last = emit.index(first + op.count.value.data, "last")
+        with emit.loop(emit.index(first, "first"), last, f.c1, "t") as over_tables:
+            (t,) = over_tables.body.block.args
+            rows, table, out = self._entry(op, entries, numbers, t)
+            begin = emit.insert(arith.MuliOp(t, apart), "begin")
+            behind = emit.insert(arith.AddiOp(begin, blocks), "behind")
+            sums.begin()
+            with emit.loop(begin, behind, f.c1, "k") as over_blocks:
+                (k,) = over_blocks.body.block.args
+                start, end = f.bounds(ends, k, limit)
+                sums.block(start, end, emit.load(places, [k], "place"), (table, rows, out))
+
 
 def _plain(argument: SSAValue) -> Attribute:
     """The memref with the shape and elements of a tensor; numbers stay."""
@@ -274,7 +309,7 @@ def _plain(argument: SSAValue) -> Attribute:
 
 def _lower(function: func.FuncOp, bounds: str) -> func.FuncOp:
     found: list[Operation] = [op for op in function.body.block.ops if not isinstance(op, func.ReturnOp)]
-    lists = [op for op in found if isinstance(op, emb.BagListOp | emb.LookupListOp)]
+    lists = [op for op in found if isinstance(op, ListOp)]
     if lists and len(lists) == len(found):
         return _ListLowering(function, bounds).run(lists)
     if len(found) != 1 or not isinstance(found[0], emb.BagOp | emb.LookupOp):
@@ -302,8 +337,7 @@ class LowerEmb(ModulePass):
         block = op.body.block
         for function in list(block.ops):
             if isinstance(function, func.FuncOp) and any(
-                isinstance(inner, emb.BagOp | emb.LookupOp | emb.BagListOp | emb.LookupListOp)
-                for inner in function.walk()
+                isinstance(inner, emb.BagOp | emb.LookupOp | ListOp) for inner in function.walk()
             ):
                 lowered = _lower(function, self.bounds)
                 block.insert_op_before(lowered, function)

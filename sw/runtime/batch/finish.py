@@ -1,0 +1,45 @@
+"""What the host does with sums that a launch gives: means that are products, or that a count does not divide."""
+
+import numpy as np
+
+from daedal.runtime.batch.members import Array, Member
+from daedal.runtime.operations import DIVIDED, FIRST, LANES, RECIPROCAL
+from daedal.runtime.tensors import array_of
+
+_DIVIDED_FROM = 10
+"""Rows from which on a mean by reciprocals below this number is a division."""
+
+
+def finish(member: Member, sums: Array) -> None:
+    """Make of the sums of an operation in its own order (``in_list``), f32, what it gives; in place."""
+    operation, lengths = member.operation, np.diff(member.offsets)
+    if operation.start == FIRST:
+        sums[lengths == 0] = 0.0
+    if operation.order == LANES:
+        _take_single_rows(member, sums)
+    if operation.mode == "sum":
+        return
+    number = np.maximum(lengths, 1).astype(np.float32)
+    divisor = (np.sqrt(number) if operation.mode == "sqrtn" else number)[:, None]
+    with np.errstate(all="ignore"):
+        if operation.mean == DIVIDED:
+            sums /= divisor
+        elif operation.mean == RECIPROCAL:
+            sums *= np.float32(1) / divisor
+        else:
+            few = lengths < _DIVIDED_FROM
+            sums[few] *= np.float32(1) / divisor[few]
+            sums[~few] /= divisor[~few]
+
+
+def _take_single_rows(member: Member, sums: Array) -> None:
+    """Where a bag has one row, that is its sum: it differs from +0.0 plus the row if that is -0.0."""
+    offsets = member.offsets
+    single = np.flatnonzero((np.diff(offsets) == 1) & (sums == 0).any(1))
+    if not single.size:
+        return
+    entries = offsets[:-1][single]
+    rows = array_of(member.request.table)[member.entries("indices")[entries]]
+    if member.is_weighted:
+        rows = rows * member.entries("weights")[entries, None]
+    sums[single] = np.where(rows == 0, rows, sums[single])
