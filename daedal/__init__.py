@@ -21,6 +21,8 @@ nor the hardware description nor the compiler)::
     What ``torch.compile(model, backend="daedal")`` has made: which nodes run on the device, and what a batch costs.
 ``hot_rows``
     Tables renumbered so that the rows that a sample reads most are first, and batches that read no others.
+``optim``
+    Optimizers whose tables, and what they keep of them, are the device's: ``SGD``.
 ``quantized``
     Tables of rows of 8, 4 and 2-bit integers, as PyTorch and FBGEMM lay them out, looked up from NumPy.
 ``assemble``, ``disassemble``
@@ -54,6 +56,7 @@ from daedal.errors import (
     OutOfDeviceMemory,
     PlanMismatch,
     ProgramError,
+    StaleParameter,
     ToolchainNotFound,
     UnknownBoard,
     UnsupportedOperation,
@@ -83,6 +86,7 @@ if TYPE_CHECKING:
     from daedal.compiler.frontends.saved.load import load
     from daedal.compiler.frontends.torch.dynamo import graphs
     from daedal.compiler.frontends.torch.hot.rows import hot_rows
+    from daedal.compiler.frontends.torch.training import optimizers as optim
     from daedal.compiler.planning import fleet, plan
     from daedal.driver.device import Device
     from daedal.hw.isa.tools.assembler import assemble, disassemble
@@ -113,6 +117,7 @@ __all__ = [
     "Plan",
     "PlanMismatch",
     "ProgramError",
+    "StaleParameter",
     "System",
     "ToolchainNotFound",
     "UnknownBoard",
@@ -136,6 +141,7 @@ __all__ = [
     "i64",
     "kernel",
     "load",
+    "optim",
     "plan",
     "quantized",
     "sigmoid",
@@ -174,7 +180,10 @@ _LAZY = {
 }
 """Public name -> the module that defines it, imported when the name is first used."""
 
-_MODULES = {"quantized": "daedal.compiler.frontends.row_tables"}
+_MODULES = {
+    "optim": "daedal.compiler.frontends.torch.training.optimizers",
+    "quantized": "daedal.compiler.frontends.row_tables",
+}
 """Public name -> the module that it is, imported when the name is first used."""
 
 

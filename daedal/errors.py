@@ -30,6 +30,7 @@ __all__ = [
     "OutOfDeviceMemory",
     "PlanMismatch",
     "ProgramError",
+    "StaleParameter",
     "ToolchainNotFound",
     "UnknownBoard",
     "UnsupportedOperation",
@@ -132,6 +133,15 @@ class OutOfDeviceMemory(DaedalError):
 
     Raised when a table or a buffer is placed. The message gives the bytes asked for and the bytes free. Free
     tables, shrink the model, or open a device with more memory; tables already resident are untouched.
+    """
+
+
+class StaleParameter(DaedalError):
+    """A parameter that an optimizer of ``daedal.optim`` updates on a device is not what its next use needs.
+
+    Raised when it was written on the host while the device had later rows, or when the host's rows are to be used and
+    the device's cannot be had. The message names the parameter; ``opt.sync()`` brings both together: rows that were
+    written on the host stay as they were written, all others are the device's.
     """
 
 

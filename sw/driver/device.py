@@ -23,7 +23,7 @@ from daedal.driver.tables.table_watch import Watch
 from daedal.driver.targets.registers import Registers
 from daedal.driver.targets.target import Target
 from daedal.driver.targets.target_registry import TARGETS, open_target
-from daedal.errors import ConfigMismatch, DeviceClosed
+from daedal.errors import ConfigMismatch, DeviceClosed, StaleParameter
 from daedal.hw.config.core import Config
 from daedal.hw.isa.launch import LAUNCH_ALIGNMENT
 from daedal.hw.isa.program import Program
@@ -219,6 +219,16 @@ class Device(Opened):
         _ = self.target
         return self._tables.uploads
 
+    @property
+    def bytes_up(self) -> int:
+        """Bytes of tables and buffers that were written to the device's memory so far."""
+        return self._memory.bytes_up
+
+    @property
+    def bytes_down(self) -> int:
+        """Bytes of tables and results that were read from the device's memory so far."""
+        return self._memory.bytes_down
+
     def bind_table(
         self,
         name: str,
@@ -264,9 +274,24 @@ class Device(Opened):
         _ = self.target
         self._tables.changed(tensor)
 
+    def table_ahead(self, tensor: Source, ahead: Callable[[], bool]) -> None:
+        """Launches have changed the table of a tensor, which is resident: its rows are those that count while
+        ``ahead``, which each use asks, says so.
+        """
+        self._tables.go_ahead(tensor, ahead)
+
+    def table_met(self, tensor: Source) -> None:
+        """A tensor whose table was ahead has got the table's rows."""
+        self._tables.meet(tensor)
+
     def drop_table(self, name: str) -> None:
-        """Give back the memory of the table ``name``; KeyError if there is none. Waits for launches in work."""
+        """Give back the memory of the table ``name``; KeyError if there is none. Waits for launches in work.
+
+        StaleParameter if it has rows that an optimizer has changed and the host does not have.
+        """
         _ = self.target
+        if self._tables.is_ahead(name):
+            raise StaleParameter(f"table {name!r} has rows that the host does not have: call opt.sync() first")
         self._launcher.wait_all()
         self._tables.drop(name)
 

@@ -103,9 +103,10 @@ def submit_kernel(
 
     When it has ended well, ``filled`` is given the outputs.
 
-    A buffer is a NumPy array or torch tensor of the dtype and shape that the kernel says; for rows that are
-    fetched it may be a resident ``Table``; for an output it may be a tuple, its shape, if its content before
-    the run does not matter. Raises UnsupportedOperation for buffers that do not fit.
+    A buffer is a NumPy array or torch tensor of the dtype and shape that the kernel says; for rows it may be a resident
+    ``Table``, for anything a ``Buffer`` that is in device memory already, both of which stay there when the kernel
+    writes them. For an output it may be a tuple, its shape, if its content before the run does not matter. Raises
+    UnsupportedOperation for buffers that do not fit.
     """
     values = {} if values is None else values
     missing = [spec.name for spec in kernel.buffers if spec.name not in buffers]
@@ -121,10 +122,11 @@ def submit_kernel(
     outputs = {
         spec.name: (placed[spec.name], np.empty(placed[spec.name].shape, array_type(spec.dtype)))
         for spec in kernel.buffers
-        if spec.is_output
+        if spec.is_output and not isinstance(buffers[spec.name], Table | Buffer)
     }
     run = KernelLaunch(device, arena, outputs, filled)
-    reads, writes = [region_of(buffer) for buffer in placed.values()], [region_of(placed[name]) for name in outputs]
+    reads = [region_of(buffer) for buffer in placed.values()]
+    writes = [region_of(placed[spec.name]) for spec in kernel.buffers if spec.is_output]
     arguments = kernel.launch_arguments(placed, values)
     run.launch = device.submit(program, arguments, reads=reads, writes=writes, ended=run.ended)
     return run
@@ -164,7 +166,7 @@ def _place_all(device: Device, arena: Arena, kernel: Kernel, sources: Mapping[st
     contents = {
         spec.name: _content(device, spec, sources[spec.name])
         for spec in kernel.buffers
-        if not isinstance(sources[spec.name], Table)
+        if not isinstance(sources[spec.name], Table | Buffer)
     }
     outputs = [spec.name for spec in kernel.buffers if spec.is_output and spec.name in contents]
     addresses: dict[str, int] = {}
@@ -175,6 +177,10 @@ def _place_all(device: Device, arena: Arena, kernel: Kernel, sources: Mapping[st
             check_buffer(spec, (source.rows, source.dim), source.dtype)
             strides = (source.pitch, array_type(source.dtype).itemsize)
             placed[name] = Buffer(source.address, (source.rows, source.dim), strides)
+            continue
+        if isinstance(source, Buffer):
+            check_buffer(spec, source.shape, spec.dtype)
+            placed[name] = source
             continue
         content = contents[name]
         if name in outputs and name not in addresses:

@@ -52,9 +52,12 @@ class DeviceMemory(Handle):
         self._orders: dict[tuple[int, int], _Order] = {}
         """Of whole superblocks, by address and size."""
         self._granule_types = [np.dtype((np.void, size)) for size in granules(config)]
+        self.bytes_up = self.bytes_down = 0
+        """Bytes that were written and read: tables and buffers, without programs, launch blocks and records."""
 
     def write(self, address: int, data: bytes | memoryview) -> None:
         """Write a contiguous buffer's bytes from this address on."""
+        self.bytes_up += len(data)
         mapping = class_of(address, self._config)
         if mapping not in HASHED:
             for place in self._unmoved(address, len(data)):
@@ -77,6 +80,7 @@ class DeviceMemory(Handle):
 
     def read(self, address: int, size: int) -> bytes:
         """``size`` bytes from this address on."""
+        self.bytes_down += size
         if class_of(address, self._config) not in HASHED:
             return self._target.mem_read(self._unmoved(address, size)[0], size)
         result = np.empty(size, np.uint8)

@@ -61,6 +61,10 @@ class Origin:
         self.memory = memory_of(source)
         self.is_stale = False
         """Somebody said that the source has changed."""
+        self.ahead: Callable[[], bool] | None = None
+        """Of a table that launches have changed: whether its rows, not the source's, are those that count. Raises
+        StaleParameter if the source has changed as well.
+        """
         self._own(source)
         self._state = _counted(source) if check == "versions" else None
         array = array_of(source)
@@ -76,7 +80,11 @@ class Origin:
         self.content = np.array(array, order="C", copy=True) if is_copied else None
 
     def is_current(self, source: Source) -> bool:
-        """Whether ``source``, which lies where this one did, has the content that was uploaded."""
+        """Whether ``source``, which lies where this one did, has the content that was uploaded, or the device a later
+        one. Raises StaleParameter if both have changed.
+        """
+        if self.ahead is not None and not self.is_stale:
+            return self.ahead()
         if self.is_stale:
             return False
         if not self.is_looked_at:

@@ -26,6 +26,7 @@ from daedal.driver.tables.table_sources import (
     place_of,
 )
 from daedal.driver.tables.table_watch import Watch
+from daedal.errors import StaleParameter
 from daedal.hw.config.core import Config
 from daedal.hw.isa.address_mapping import COPIED, PLAIN, class_of, in_class
 from daedal.hw.isa.elements import Element
@@ -164,7 +165,7 @@ class TableStore(Handle, Mapping[str, Table]):
             self._upload(key, source, mapping, form)
         else:
             resident = self._residents[key]
-            is_mapped = mapping in (None, resident.table.mapping)
+            is_mapped = mapping in (None, resident.table.mapping) or resident.origin.ahead is not None
             if not is_mapped or not resident.origin.is_current(source):
                 self._upload(key, source, mapping, form)
         return self._used(key, use)
@@ -232,6 +233,25 @@ class TableStore(Handle, Mapping[str, Table]):
             first, last = resident.origin.memory
             resident.origin.is_stale |= start < last and first < end
 
+    def go_ahead(self, source: Source, ahead: Callable[[], bool]) -> None:
+        """Launches have changed the table of ``source``, which is resident: its rows count as long as ``ahead`` says
+        so, whatever is in the source's memory; see ``Origin.ahead``.
+        """
+        key = self._key(source)
+        assert key is not None
+        self._residents[key].origin.ahead = ahead
+
+    def is_ahead(self, name: str) -> bool:
+        """Whether launches have changed the table ``name`` since it was uploaded, or the source got its rows."""
+        return self._residents[name].origin.ahead is not None
+
+    def meet(self, source: Source) -> None:
+        """The source, whose table is ahead, has got the table's rows: they are the same again."""
+        key = self._key(source)
+        assert key is not None
+        self._changes += 1
+        self._residents[key].origin = Origin(source, self._check)
+
     def drop_dead(self) -> bool:
         """Give back the memory of tables whose sources are gone; whether there were any."""
         needed = self.needed or ()
@@ -274,6 +294,7 @@ class TableStore(Handle, Mapping[str, Table]):
     def _upload(self, name: str, source: Source, mapping: int | None, form: Form | None = None) -> None:
         """Make ``source`` the table ``name``, where that is if it fits there."""
         self._changes += 1
+        self._check_overlap(name, source)
         origin = Origin(source, self._check)
         origin.place = _in_form(origin.place, form)
         array = array_of(source) if origin.content is None else origin.content
@@ -291,6 +312,20 @@ class TableStore(Handle, Mapping[str, Table]):
         self._write_rows(table, array)
         origin.is_stale = False
         self.uploads += 1
+
+    def _check_overlap(self, name: str, source: Source) -> None:
+        """StaleParameter for a source in the memory of another one whose table is ahead: a view of it, for instance."""
+        others = [(key, each) for key, each in self._residents.items() if each.origin.ahead is not None and key != name]
+        if not others:
+            return
+        start, end = memory_of(source)
+        for key, each in others:
+            first, last = each.origin.memory
+            if start < last and first < end:
+                raise StaleParameter(
+                    f"table {name!r} must not be in the memory of table {key!r}, whose later rows are on the device: "
+                    "call opt.sync() first"
+                )
 
     def _place(self, name: str, array: NDArray[Any], dtype: str, mapping: int | None) -> Table:
         rows, dim = array.shape

@@ -15,8 +15,9 @@ from torch.utils._device import DeviceContext
 from torch.utils._python_dispatch import _get_current_dispatch_mode_stack
 
 from daedal.compiler.frontends.torch.host.dry_run import Keeper
+from daedal.compiler.frontends.torch.training.parameter import OwnedParameter
 
-_TYPES = frozenset((Tensor, nn.Parameter))
+_TYPES = frozenset((Tensor, nn.Parameter, OwnedParameter))
 _TYPES_OR_NONE = _TYPES | {type(None)}
 _EXAMPLES = _TYPES | {FakeTensor}
 

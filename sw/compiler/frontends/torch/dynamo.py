@@ -18,6 +18,7 @@ from daedal.compiler.frontends.torch.host.host_subgraphs import Compiled, compil
 from daedal.compiler.frontends.torch.placement import Placement
 from daedal.compiler.frontends.torch.registry import find_operations
 from daedal.compiler.frontends.torch.traced_module import TracedGraph
+from daedal.compiler.frontends.torch.training.suitability import mark_owners
 from daedal.compiler.operation_compiler import compiler_for
 from daedal.compiler.opt_levels import BEST, check_exact, check_opt
 from daedal.compiler.planning import default_plan
@@ -161,7 +162,8 @@ def backend(
 ) -> CompiledGraph:
     """Compile a graph of Dynamo's; see :class:`Options`.
 
-    Operations that need a gradient stay in PyTorch, which trains them, as does all that the machine cannot do.
+    Operations that need a gradient stay in PyTorch, which trains them, as does all that the machine cannot do; but for
+    those on tables that an optimizer of ``daedal.optim`` updates on the device.
     """
     if mode is not None:
         raise ValueError(f"mode must be left out for backend 'daedal', not {mode!r}: it is Inductor's")
@@ -170,13 +172,22 @@ def backend(
     if isinstance(device, System):
         device.check_open()
     trains = torch.is_grad_enabled() or any(node.target is torch._C._set_grad_enabled for node in graph.graph.nodes)
+    mark_owners(graph.graph, example_inputs)
     placement = Placement.read(device, chosen.offload, chosen.budget)
     types = computed_types(device.config)
-    calls, reasons = find_operations(graph.graph, trains=trains, types=types, placement=placement, exact=chosen.exact)
+    calls, reasons = find_operations(
+        graph.graph, trains=trains, types=types, placement=placement, exact=chosen.exact, device=device
+    )
     executable: Executable | None = None
     if calls:
         program = TracedGraph(
-            graph, trains=trains, rest=chosen.backend, types=types, placement=placement, exact=chosen.exact
+            graph,
+            trains=trains,
+            rest=chosen.backend,
+            types=types,
+            placement=placement,
+            exact=chosen.exact,
+            device=device,
         )
         compile_operation = compiler_for(device.config, chosen.bounds, chosen.opt)
         if isinstance(device, System):

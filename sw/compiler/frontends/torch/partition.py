@@ -19,7 +19,8 @@ from daedal.compiler.frontends.torch.host.host_subgraphs import compile_rest
 from daedal.compiler.frontends.torch.host.process_state import Modes
 from daedal.compiler.frontends.torch.operators import calls
 from daedal.compiler.frontends.torch.ops.operation import Operation
-from daedal.compiler.frontends.torch.registry import NEEDS_GRADIENT
+from daedal.compiler.frontends.torch.training.suitability import is_trained, record, why_not_now
+from daedal.driver.device import Device
 from daedal.errors import UnsupportedOperation
 from daedal.runtime.batch.fast_path import FastPath
 from daedal.runtime.batch.members import Join, Member
@@ -27,6 +28,7 @@ from daedal.runtime.batch.same_sizes import SameSizes
 from daedal.runtime.host_program import Work
 from daedal.runtime.request import Request
 from daedal.runtime.single_path import SinglePath
+from daedal.system.system import System
 
 Function = Callable[..., Any]
 
@@ -69,6 +71,8 @@ class Schedule:
         What runs on the device, by node, and what of it runs together.
     rest
         The Dynamo backend for everything else; ``eager`` leaves it as it is.
+    device
+        Where tables may be trained.
     """
 
     _work: Work
@@ -82,7 +86,9 @@ class Schedule:
         operations: Mapping[fx.Node, Operation],
         groups: Sequence[Group],
         rest: str = "eager",
+        device: Device | System | None = None,
     ) -> None:
+        self._device = device if isinstance(device, Device) else None
         self._module, self._graph = graph, graph.graph
         self._modes = Modes(self._graph)
         self._launches: dict[fx.Node, Launched] = {}
@@ -167,7 +173,7 @@ class Schedule:
             ready.clear()
             try:
                 request = self._request(call, sources)
-                result = self._work.call(call, request)
+                result = record(call, request, sources, self._work.call(call, request))
             except UnsupportedOperation as error:
                 return self._work.refuse(call, sources, error)
             if call.is_direct and (prepared := self._work.prepare_one(call, request, sources)) is not None:
@@ -201,8 +207,11 @@ class Schedule:
                     members.append(Member(node, call, self._request(call, each), each))
                 except UnsupportedOperation as error:
                     results[node] = self._work.refuse(call, each, error)
+            trained = [member for member in members if is_trained(member.sources)]
             if members:
-                results |= self._work.group(members, group.joins)
+                results |= self._work.group(members, () if trained else group.joins)
+            for one in trained:
+                results[one.node] = record(operations[one.node], one.request, one.sources, results[one.node])
             if len(members) == len(bags) and (prepared := self._work.prepare(members, group.joins)) is not None:
                 ready.append(prepared)
             return results
@@ -313,8 +322,8 @@ class Schedule:
         reason = why_not_here() or why_not(sources, has_levels=self._modes.has_levels)
         if reason is not None:
             raise LeftToFramework(f"{call.label}: {reason}")
-        if torch.is_grad_enabled() and any(isinstance(source, Tensor) and source.requires_grad for source in sources):
-            raise UnsupportedOperation(f"{call.label}: {NEEDS_GRADIENT}")
+        if (reason := why_not_now(call, sources, self._device)) is not None:
+            raise UnsupportedOperation(f"{call.label}: {reason}")
         return call.labelled_request(*sources)
 
 

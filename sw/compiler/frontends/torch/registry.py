@@ -28,7 +28,10 @@ from daedal.compiler.frontends.torch.ops.segment_reduce import SegmentReduce
 from daedal.compiler.frontends.torch.ops.sizes import plain_sizes
 from daedal.compiler.frontends.torch.ops.sparse_products import OtherSparseProduct, SparseProduct, SparseReduction
 from daedal.compiler.frontends.torch.placement import Ledger, Placement
+from daedal.compiler.frontends.torch.training.suitability import why_not_trained
+from daedal.driver.device import Device
 from daedal.driver.tables.table_sources import dtype_name
+from daedal.system.system import System
 
 OPERATIONS: tuple[type[Operation], ...] = (
     EmbeddingBag,
@@ -54,8 +57,6 @@ OPERATIONS: tuple[type[Operation], ...] = (
 )
 """In the order of the documentation. No two have a target in common."""
 
-NEEDS_GRADIENT = "it needs a gradient, and gradients are PyTorch's"
-
 
 def kind_of(node: fx.Node) -> type[Operation] | None:
     """The operation that is registered for what a node calls."""
@@ -76,10 +77,12 @@ def find_operations(
     types: Collection[str] = tuple(ROW_TYPES),
     placement: Placement | None = None,
     exact: bool = True,
+    device: Device | System | None = None,
 ) -> tuple[dict[fx.Node, Operation], dict[str, str]]:
     """The operations to offload, by node; and why those that stay in PyTorch do, by name. With ``trains`` what is known
-    to need a gradient stays. ``types``: what the machine computes with, as PyTorch calls it. ``placement`` says what
-    else stays, and raises what it has against all of it. Without ``exact``, sums may be added in another order.
+    to need a gradient stays, but for tables that are trained on ``device``. ``types``: what the machine computes with,
+    as PyTorch calls it. ``placement`` says what else stays, and raises what it has against all of it. Without
+    ``exact``, sums may be added in another order.
     """
     ledger = None if placement is None else placement.ledger()
     take_names(graph)
@@ -97,7 +100,7 @@ def find_operations(
                 operation = operation if exact else operation.inexact()
                 operation = operation.why_inexact or operation
             if isinstance(operation, Operation):
-                operation = _why_not(operation, ledger, trains=trains, types=types) or operation
+                operation = _why_not(operation, ledger, device, trains=trains, types=types) or operation
             if isinstance(operation, str):
                 reasons[label_of_node(node)] = operation
             elif operation is not None:
@@ -119,14 +122,16 @@ def _gather(node: fx.Node) -> tuple[fx.Node, fx.Node] | None:
     return (table, indices) if isinstance(table, fx.Node) and isinstance(indices, fx.Node) else None
 
 
-def _why_not(operation: Operation, ledger: Ledger | None, *, trains: bool, types: Collection[str]) -> str | None:
+def _why_not(
+    operation: Operation, ledger: Ledger | None, device: Device | System | None, *, trains: bool, types: Collection[str]
+) -> str | None:
     """Why PyTorch does an operation on what tracing knows of its sources."""
     examples = [example_of(source) for source in operation.sources]
     rows = example_of(operation.table)
     if operation.adds_rows and isinstance(rows, Tensor) and (dtype := dtype_name(rows)) not in types:
         return why_not_converted(ROW_TYPES[dtype])
     needs_gradient = trains and any(isinstance(each, Tensor) and each.requires_grad for each in examples)
-    reason = why_no_example(examples) or (NEEDS_GRADIENT if needs_gradient else None)
+    reason = why_no_example(examples) or (why_not_trained(operation, device) if needs_gradient else None)
     return reason or (None if ledger is None else ledger.why_not(operation))
 
 

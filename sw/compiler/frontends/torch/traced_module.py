@@ -23,12 +23,14 @@ from daedal.compiler.frontends.torch.trace.keywords import INNER, Signature
 from daedal.compiler.frontends.torch.trace.module_snapshot import Followed
 from daedal.compiler.frontends.torch.trace.module_trace import trace
 from daedal.compiler.frontends.torch.trace.structure import Structure
+from daedal.driver.device import Device
 from daedal.errors import UnsupportedOperation
 from daedal.runtime.batch.members import Call as AnyCall
 from daedal.runtime.host_program import Work
 from daedal.runtime.request import Request
 from daedal.runtime.saved.contents import SavedModel
 from daedal.runtime.saved.files import Writer
+from daedal.system.system import System
 
 _NOTHING = nullcontext()
 
@@ -53,6 +55,8 @@ class TracedGraph:
         What the user wants on the device; None for all that it can do.
     exact
         Whether sums have PyTorch's order of additions.
+    device
+        Where tables may be trained.
 
     Raises UnsupportedOperation if there is nothing to hand over.
     """
@@ -66,10 +70,11 @@ class TracedGraph:
         types: Collection[str] = tuple(ROW_TYPES),
         placement: Placement | None = None,
         exact: bool = True,
+        device: Device | System | None = None,
     ) -> None:
         self._graph, self._structure = _copy(graph)
         calls, self.reasons = find_operations(
-            self._graph.graph, trains=trains, types=types, placement=placement, exact=exact
+            self._graph.graph, trains=trains, types=types, placement=placement, exact=exact, device=device
         )
         if not calls:
             why = [f"{name}: {reason}" for name, reason in self.reasons.items()]
@@ -78,7 +83,7 @@ class TracedGraph:
         self._guards = take_guards(self._graph)
         self.fewest_launches = fewest_launches(self._graph.graph, calls)
         """See ``HostProgram``."""
-        self._schedule = Schedule(self._graph, calls, find_groups(self._graph.graph, calls), rest)
+        self._schedule = Schedule(self._graph, calls, find_groups(self._graph.graph, calls), rest, device)
 
     @property
     def calls(self) -> Iterable[Operation]:

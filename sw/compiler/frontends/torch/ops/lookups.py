@@ -103,7 +103,7 @@ class Embedding(Lookup):
             node.name,
             values["weight"],
             values["input"] if "input" in values else values["indices"],
-            None if padding == -1 else padding,
+            None if padding == -1 and node.target is not functional.embedding else padding,
             bool(values.get("sparse")),
             bool(values.get("scale_grad_by_freq")),
         )

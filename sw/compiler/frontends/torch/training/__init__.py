@@ -1,0 +1,1 @@
+"""Training: tables that optimizers update on a device."""

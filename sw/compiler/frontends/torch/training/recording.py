@@ -1,0 +1,86 @@
+"""What backward passes leave for an optimizer: the samples of a table, and the rows of the output's gradient."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Samples:
+    """The samples of an operation on a table.
+
+    Attributes
+    ----------
+    rows
+        The row of each, as PyTorch sorts them: integers[P].
+    sources
+        Which row of the output each is in: int64[P].
+    scale
+        What its row is multiplied with: float32[P]; None for nothing.
+    padding
+        The row of samples that have no gradient; None if there is none.
+    is_sparse
+        Whether PyTorch's gradient is sparse.
+    is_sorted
+        Whether PyTorch adds in the order of ``indices.sort()``; if not, in that of the samples.
+    gradient
+        PyTorch's gradient of the table for one of the output, which may be differentiable.
+    """
+
+    rows: Array
+    sources: Array
+    scale: Array | None
+    padding: int | None
+    is_sparse: bool
+    is_sorted: bool
+    gradient: Callable[[Tensor], Tensor]
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Samples, and the gradient of the rows that they are in: float32[B, D]. ``task`` is the backward pass."""
+
+    samples: Samples
+    grad: Tensor
+    task: int
+
+    def gradient(self) -> Tensor:
+        """PyTorch's gradient of the table."""
+        return self.samples.gradient(self.grad)
+
+
+def accumulated(pairs: Sequence[Pair], total: Tensor | None = None) -> Tensor | None:
+    """PyTorch's gradient of a table after these backward passes, added to that which it has."""
+    by_pass: dict[int, Tensor] = {}
+    with torch.no_grad():
+        for pair in pairs:
+            before = by_pass.get(pair.task)
+            by_pass[pair.task] = pair.gradient() if before is None else pair.gradient() + before
+        for gradient in by_pass.values():
+            total = gradient if total is None else total + gradient
+    return total
+
+
+class Recorded(torch.autograd.Function):
+    """Rows that a device has looked up in a table: their gradient is recorded where the table's would be."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, table: Tensor, rows: Tensor, samples: Samples, record: Callable[[Samples, Tensor], Any], *kept: Tensor
+    ) -> Tensor:
+        """The rows, which are filled by now or later. PyTorch watches ``kept`` for changes."""
+        ctx.samples, ctx.record = samples, record
+        ctx.save_for_backward(*kept)
+        return rows.view_as(rows)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        """No gradient for the table, or PyTorch's where that is wanted."""
+        kept: Sequence[Tensor] = ctx.saved_tensors  # raises if one was changed, or freed by another backward pass
+        return (ctx.record(ctx.samples, grad), None, None, None, *[None] * len(kept))

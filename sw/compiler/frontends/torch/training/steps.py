@@ -1,0 +1,140 @@
+"""Launches that update tables: the samples that backward passes recorded, as kernels take them."""
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from daedal.base.float_mode import default_float_mode
+from daedal.compiler.frontends.python.function import KernelFunction
+from daedal.compiler.frontends.torch.training.owner import Owner
+from daedal.compiler.frontends.torch.training.recording import Array, Pair, Samples, accumulated
+from daedal.compiler.library.segments import Segments, segments
+from daedal.driver.device import Device
+from daedal.driver.memory.layout import line_pitch, row_pitch
+from daedal.driver.tables.table_store import Table
+from daedal.errors import IndexOutOfRange, UnsupportedOperation
+from daedal.hw.config.core import Config
+from daedal.runtime.kernel import Kernel
+from daedal.runtime.kernel_launch import KernelLaunch, submit_kernel
+from daedal.runtime.launch_arguments import Buffer
+from daedal.runtime.loops.signature import ir_name
+
+
+@cache
+def kernel_for(function: KernelFunction, width: int, config: Config) -> Kernel | str:
+    """The kernel for rows of so many elements; why there is none."""
+    fixed = dict.fromkeys(function.shape.fixed, width)
+    try:
+        written, kernel = function.build(fixed, config)
+    except UnsupportedOperation as error:
+        return f"the machine has no kernel for its update: {error}"
+    reads_parts = any(row.width != width for row in written.bounds.rows)
+    if reads_parts and row_pitch(4 * width, config) != line_pitch(4 * width, config):
+        return f"rows of {width} elements are longer than the machine's registers, and do not end where lines do"
+    return kernel
+
+
+class Update:
+    """An update of one table that is checked, and not launched yet.
+
+    Parameters
+    ----------
+    function
+        The kernel, of ``compiler.library.updates``.
+    arrays
+        What it is given beside the table ``w``, by name: arrays, or what is on the device.
+    numbers
+        Its single numbers of f32, by name.
+    """
+
+    def __init__(
+        self, owner: Owner, function: KernelFunction, arrays: Mapping[str, Any], numbers: Mapping[str, float]
+    ) -> None:
+        self.owner, self._function = owner, function
+        self._arrays, self._numbers = dict(arrays), dict(numbers)
+
+    def submit(self, table: Table) -> KernelLaunch:
+        """Launch it."""
+        device = self.owner.device
+        kernel = kernel_for(self._function, table.dim, device.config)
+        if isinstance(kernel, str):
+            raise UnsupportedOperation(f"parameter {self.owner.name!r}: {kernel}")
+        buffers: dict[str, Any] = {"w": table, **self._arrays}
+        shapes = {name: _shape(each) for name, each in buffers.items()}
+        values = self._function.signature.sizes(shapes, {})
+        with default_float_mode(), np.errstate(over="ignore"):
+            bits = {name: int(np.float32(number).view(np.uint32)) for name, number in self._numbers.items()}
+        given = {ir_name(name): number for name, number in {**values, **bits}.items()}
+        return submit_kernel(device, kernel, buffers, {name: given[name] for name in kernel.values})
+
+
+def _shape(source: Table | Buffer | Array) -> tuple[int, ...]:
+    return (source.rows, source.dim) if isinstance(source, Table) else tuple(source.shape)
+
+
+def arrays_of(owner: Owner, pairs: Sequence[Pair]) -> dict[str, Array]:
+    """What kernels are given of samples, by name, in PyTorch's order. IndexOutOfRange for a sample of a row that the
+    table does not have.
+
+    Of several backward passes PyTorch adds up the gradients, in an order that is its own: what they come to goes up.
+    """
+    for pair in pairs:
+        _check(owner, pair.samples)
+    if len(pairs) > 1:
+        return _added_up(pairs)
+    samples = pairs[0].samples
+    order = sort_order(samples) if samples.is_sorted else np.arange(len(samples.rows))
+    order = order[_counted(samples)[order]]
+    found = segments(samples.rows[order])
+    arrays = {**_segmented(found), "grad": pairs[0].grad.numpy(), "src": samples.sources[order][found.order]}
+    if samples.scale is not None:
+        arrays["scale"] = samples.scale[order][found.order]
+    return arrays
+
+
+def _segmented(found: Segments) -> dict[str, Array]:
+    return {"rows": found.rows, "seg": found.ends}
+
+
+def _counted(samples: Samples) -> NDArray[np.bool_]:
+    """Which samples have a gradient."""
+    if samples.padding is None:
+        return np.ones(len(samples.rows), np.bool_)
+    found: NDArray[np.bool_] = samples.rows != samples.padding
+    return found
+
+
+def _added_up(pairs: Sequence[Pair]) -> dict[str, Array]:
+    total = accumulated(pairs)
+    assert total is not None
+    if total.is_sparse:
+        found = segments(total._indices()[0].numpy())
+        return {**_segmented(found), "grad": total._values().numpy(), "src": found.order}
+    rows = np.unique(np.concatenate([pair.samples.rows[_counted(pair.samples)] for pair in pairs]).astype(np.int64))
+    every = np.arange(len(rows) + 1)
+    return {"rows": rows, "seg": every, "grad": total[torch.from_numpy(rows)].numpy(), "src": every[:-1]}
+
+
+def sort_order(samples: Samples) -> Array:
+    """PyTorch's own: its sort is not stable for some numbers of elements."""
+    order: Array = torch.from_numpy(samples.rows).sort()[1].numpy()
+    return order
+
+
+def _check(owner: Owner, samples: Samples) -> None:
+    count = len(owner.parameter)
+    if len(samples.rows) and not 0 <= samples.rows.min() <= samples.rows.max() < count:
+        wrong = int(np.flatnonzero((samples.rows < 0) | (samples.rows >= count))[0])
+        raise IndexOutOfRange(
+            f"{owner.name}: index {samples.rows[wrong]} of sample {wrong} must be from 0 to {count - 1}"
+        )
+
+
+def finish(device: Device, launches: Sequence[KernelLaunch]) -> None:
+    """Wait for launches, which are behind each other."""
+    for launch in launches:
+        launch.finish()
