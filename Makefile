@@ -38,13 +38,20 @@ test-full: $(INSTALLED)  ## run tests of further configurations, then a billion 
 	@$(BIN)/python -m pytest -m full --numprocesses auto --dist worksteal
 	@$(BIN)/python -m tests.full $(ARGS)
 
-test-frameworks: $(INSTALLED)  ## run tests of modules of TorchRec, in an environment of its own [ARGS="-x"]
-	@test -e $(FRAMEWORKS)/.installed || { $(BIN)/python -m venv --clear $(FRAMEWORKS) && \
-	  $(BIN)/python -c 'import site; print(*site.getsitepackages())' > \
-	    "$$($(FRAMEWORKS)/bin/python -c 'import site; print(*site.getsitepackages())')/locked.pth" && \
-	  $(FRAMEWORKS)/bin/python -m pip install --quiet --no-deps -r tests/frameworks/requirements.txt && \
-	  touch $(FRAMEWORKS)/.installed; }
-	@$(FRAMEWORKS)/bin/python -m pytest -m frameworks tests/frameworks $(ARGS)
+test-frameworks: $(INSTALLED)  ## run tests with TorchRec and with TensorFlow, each in an environment of its own [ARGS="-x"]
+	@$(MAKE) --no-print-directory $(FRAMEWORKS)/torch/.installed $(FRAMEWORKS)/tensorflow/.installed
+	@status=0; \
+	$(FRAMEWORKS)/torch/bin/python -m pytest -m frameworks tests/frameworks --ignore=tests/frameworks/tensorflow $(ARGS) || status=1; \
+	$(FRAMEWORKS)/tensorflow/bin/python -m pytest -m frameworks tests/frameworks/tensorflow $(ARGS) || status=1; \
+	exit $$status
+
+# An environment: what a file of requirements names, and behind it the locked packages of .venv.
+$(FRAMEWORKS)/%/.installed: tests/frameworks/requirements-%.txt
+	@$(BIN)/python -m venv --clear $(@D)
+	@$(BIN)/python -c 'import site; print(*site.getsitepackages())' > \
+	  "$$($(@D)/bin/python -c 'import site; print(*site.getsitepackages())')/locked.pth"
+	@$(@D)/bin/python -m pip install --quiet --no-deps -r $<
+	@touch $@
 
 unit: $(INSTALLED)  ## run one file or directory of tests [T=tests/unit/test_x.py WAVES=1]
 	@test -n "$(T)" || { echo "make unit needs T=, such as: make unit T=tests/unit/test_config.py" >&2; exit 2; }

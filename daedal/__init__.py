@@ -25,6 +25,8 @@ nor the hardware description nor the compiler)::
     Optimizers whose tables, and what they keep of them, are the device's: ``SGD``.
 ``quantized``
     Tables of rows of 8, 4 and 2-bit integers, as PyTorch and FBGEMM lay them out, looked up from NumPy.
+``tensorflow``
+    Keras models and functions of TensorFlow, as ``compile`` has PyTorch's modules.
 ``assemble``, ``disassemble``
     Program text to program bytes and back.
 ``DaedalError`` and its subclasses
@@ -84,6 +86,7 @@ if TYPE_CHECKING:
         zeros,
     )
     from daedal.compiler.frontends.saved.load import load
+    from daedal.compiler.frontends.tensorflow import api as tensorflow
     from daedal.compiler.frontends.torch.dynamo import graphs
     from daedal.compiler.frontends.torch.hot.rows import hot_rows
     from daedal.compiler.frontends.torch.training import optimizers as optim
@@ -146,6 +149,7 @@ __all__ = [
     "quantized",
     "sigmoid",
     "sqrt",
+    "tensorflow",
     "u8",
     "zeros",
 ]
@@ -183,6 +187,7 @@ _LAZY = {
 _MODULES = {
     "optim": "daedal.compiler.frontends.torch.training.optimizers",
     "quantized": "daedal.compiler.frontends.row_tables",
+    "tensorflow": "daedal.compiler.frontends.tensorflow.api",
 }
 """Public name -> the module that it is, imported when the name is first used."""
 

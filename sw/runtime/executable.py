@@ -480,7 +480,8 @@ class Executable(Handle):
         """
         if not self._current:
             raise DaedalError(
-                "there is no program to show: the last call left everything to PyTorch, as explain() says"
+                f"there is no program to show: the last call left everything to {self._program.framework}, as "
+                "explain() says"
             )
         node = next(iter(self._current)) if node is None else node
         if node not in self._current:
@@ -493,8 +494,8 @@ class Executable(Handle):
         return self._program.code
 
     def explain(self, *, passes: bool = False) -> str:
-        """A summary of at most ten lines: what runs on the device, in how many launches, what stays in PyTorch, and
-        why. Then a line for each operation, and what code generation chose; with ``passes``, what each pass of the
+        """A summary of at most ten lines: what runs on the device, in how many launches, what stays in the framework,
+        and why. Then a line for each operation, and what code generation chose; with ``passes``, what each pass of the
         compiler did, too. It is of the last call, or of the compilation if there was none.
         """
         program = self._program
@@ -507,4 +508,5 @@ class Executable(Handle):
             program.remarks,
             self._current,
             program.eager,
+            framework=program.framework,
         ).text(passes=passes)

@@ -30,6 +30,8 @@ class Explanation:
         Where the framework runs operations one by one, and why.
     others
         What the graph calls, to be named if nothing of it is an operation that the device could do.
+    framework
+        Who does the rest.
     """
 
     labels: Mapping[str, str] = field(default_factory=dict)
@@ -39,6 +41,7 @@ class Explanation:
     kernels: Mapping[str, Kernel] = field(default_factory=dict)
     eager: Mapping[str, str] = field(default_factory=dict)
     others: Sequence[str] = ()
+    framework: str = "PyTorch"
 
     @property
     def summary(self) -> list[str]:
@@ -46,7 +49,8 @@ class Explanation:
         count = len(self.labels) + len(self.reasons)
         if not count:
             what = f"it has {_named(self.others)}" if self.others else "it has no operations"
-            return [f"nothing to offload: PyTorch does it all; no operation looks up, gathers or reduces rows: {what}"]
+            does = f"nothing to offload: {self.framework} does it all"
+            return [f"{does}; no operation looks up, gathers or reduces rows: {what}"]
         head = f"device: {len(self.labels)} of {_counted(count, 'operation')}"
         if self.launches:
             head += f", in {_counted(len(self.launches), 'launch', 'launches')}"
@@ -65,7 +69,7 @@ class Explanation:
             room - shown,
             "launches",
         )
-        stays = [f"PyTorch: {_named(labels)}: {reason}" for reason, labels in by_reason.items()]
+        stays = [f"{self.framework}: {_named(labels)}: {reason}" for reason, labels in by_reason.items()]
         return lines + _listed(stays, SUMMARY_LINES - len(lines), "reasons")
 
     def text(self, *, passes: bool) -> str:
@@ -75,9 +79,10 @@ class Explanation:
             line = f"{label}: on the device" + (f"; {self.remarks[name]}" if name in self.remarks else "")
             kernel = self.kernels.get(name)
             lines.append(line if kernel is None else f"{line}; optimisation level {kernel.optimisation}")
-        lines += [f"{label}: in PyTorch, because {reason}" for label, reason in self.reasons.items()]
+        lines += [f"{label}: in {self.framework}, because {reason}" for label, reason in self.reasons.items()]
         lines += [
-            f"{name} and what follows: not compiled by PyTorch, because {why}" for name, why in self.eager.items()
+            f"{name} and what follows: not compiled by {self.framework}, because {why}"
+            for name, why in self.eager.items()
         ]
         programs = {id(kernel): (name, kernel) for name, kernel in reversed(list(self.kernels.items()))}
         for name, kernel in reversed(programs.values()):

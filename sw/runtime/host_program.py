@@ -45,6 +45,11 @@ class HostProgram(Protocol):
     """A model as its framework runs it, with calls of whoever does the operations of a device."""
 
     @property
+    def framework(self) -> str:
+        """What the framework is called."""
+        ...
+
+    @property
     def calls(self) -> Iterable[Call]:
         """The operations that are handed over."""
         ...

@@ -194,6 +194,7 @@ class _Pieces:
 
     calls: Sequence[Call] = ()
     reasons: Mapping[str, str] = {}
+    framework = "PyTorch"
     remarks: Mapping[str, str] = {}
     eager: Mapping[str, str] = {}
     code = ""

@@ -60,6 +60,7 @@ class SavedProgram:
         The arrays of each graph's constants.
     """
 
+    framework = "PyTorch"
     reasons: Mapping[str, str] = {}
     remarks: Mapping[str, str] = {}
     eager: Mapping[str, str] = {}

@@ -61,6 +61,8 @@ class TracedGraph:
     Raises UnsupportedOperation if there is nothing to hand over.
     """
 
+    framework = "PyTorch"
+
     def __init__(
         self,
         graph: fx.GraphModule,
@@ -196,6 +198,8 @@ class TracedModule:
     placement, types, exact
         As of ``TracedGraph``.
     """
+
+    framework = "PyTorch"
 
     def __init__(
         self,

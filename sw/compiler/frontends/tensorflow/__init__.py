@@ -1,0 +1,1 @@
+"""TensorFlow's graphs: which of their operations a device does, and what TensorFlow does around them."""

@@ -1,0 +1,1 @@
+"""A class for each of TensorFlow's operators that a device does."""
