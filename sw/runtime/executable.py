@@ -19,7 +19,7 @@ from daedal.errors import BoundsWarning, DaedalError, IndexOutOfRange, InvalidOf
 from daedal.hw.isa.tools.assembler import disassemble
 from daedal.runtime.batch.fast_path import FastPath
 from daedal.runtime.batch.launches import by_bags
-from daedal.runtime.batch.members import Call, Join, Member, bind, can_share, is_in_list, is_of_model
+from daedal.runtime.batch.members import Call, Join, Member, bind, can_share, is_in_list, is_of_model, kind_of
 from daedal.runtime.batch.plan import Plan, check_fits
 from daedal.runtime.batch.same_sizes import SameSizes
 from daedal.runtime.copies import CopiedRows, made_of
@@ -320,7 +320,7 @@ class Executable(Handle):
                 request = members[0].request
                 self._kernels[request.operation, request.has_long_bags] = error
                 return [(plan, None)]
-            half = len(members) // 2
+            members, half = members if joins else sorted(members, key=kind_of), len(members) // 2
             return [*self._plans(members[:half], joins), *self._plans(members[half:], joins)]
 
     def _apart(self, members: Sequence[Member], joins: Sequence[Join]) -> list[tuple[Plan, Kernel | None]] | None:

