@@ -92,8 +92,9 @@ void FrontTime::bundle(const Entry& entry) {
       if (nest_[n].enabled && iterates >> n & 1) levels_[n].out = std::max(levels_[n].out, room);
   };
   if (!deals_ && bundle_ >= BUNDLES) {
-    at = std::max(at, delivered_at_[bundle_ - BUNDLES]);
-    wait_for(at - TO_EVENTS);
+    const Time room = delivered_at_[bundle_ - BUNDLES];
+    at = std::max(at, room);
+    wait_for(room - TO_EVENTS);
   }
   bundles_[bundle_++] = at + TO_EVENTS + (deals_ ? DEALT : 0);
   const auto window = static_cast<std::uint64_t>(config_.dealt_bundles) / 8 * 7;

@@ -6,9 +6,6 @@ from dataclasses import dataclass, replace
 from daedal.hw.config.core import Config
 from daedal.system.demand import Demand
 
-START_CYCLES = 300
-"""Of a launch before its first row and after its last one."""
-
 
 @dataclass(frozen=True)
 class Costs:
@@ -22,11 +19,20 @@ class Costs:
         What a share is less by if all lines were written, as turns between reading and writing take time.
     latency
         Cycles from a request to its line.
+    start
+        Cycles of a launch before its first row and after its last one, less those of a table.
+    table
+        Cycles in which a table, or a part of one, begins and ends: descriptors, first indices, last results.
+    row
+        Least cycles of a look-up, where the memory opens rows of its banks no faster.
     """
 
     shares: Mapping[int, float]
     writes: float
     latency: int
+    start: int
+    table: int
+    row: float = 0.0
 
     def share(self, row_lines: int, *, is_short: bool, written: float) -> float:
         """Lines per cycle for rows of so many lines, if this share of the lines is written."""
@@ -34,11 +40,18 @@ class Costs:
         return self.shares[key] - self.writes * written
 
 
-DRAM = Costs({0: 0.88, 1: 0.74, 2: 0.89, 4: 0.92, 8: 0.928, 16: 0.938}, writes=0.04, latency=60)
-"""Fitted to the rows of ``bench/results`` (workloads, sweep) with ``litedram-ddr3-x16``, ``-x64`` and ``ddr4-x64``."""
+DRAM = Costs({0: 0.88, 1: 0.74, 2: 0.925, 4: 0.935, 8: 0.945, 16: 0.95}, writes=0.02, latency=60, start=180, table=180)
+"""Fitted to the rows of ``bench/results`` (workloads, sweep) with ``litedram-ddr3-x16``, ``-x64`` and ``ddr4-x64``, and
+to random launches of 1 to 12 tables on the target ``model``.
+"""
 
-IDEAL = Costs({0: 0.99, 1: 1.0}, writes=0.0, latency=100)
+HBM = replace(DRAM, row=6.7)
+"""Fitted to look-ups with ``hbm2e`` on the target ``model``: 1 KiB rows of banks, of which it opens one in 6 cycles."""
+
+IDEAL = Costs({0: 0.99, 1: 1.0}, writes=0.0, latency=100, start=340, table=190)
 """Fitted to those with memory ``ideal``."""
+
+_BY_MEMORY = {"ideal": IDEAL, "hbm2e": HBM}
 
 
 ON_THE_WAY = 20
@@ -48,7 +61,7 @@ ON_THE_WAY = 20
 def costs_of(memory: str, config: Config) -> Costs:
     """The costs with a memory model: no more lines come per cycle than the machine has places for on their way."""
     model, _, options = memory.partition(":")
-    costs = IDEAL if model == "ideal" else DRAM
+    costs = _BY_MEMORY.get(model, DRAM)
     given = [text.partition("=")[2] for text in options.split(",") if text.startswith("latency=")]
     latency = int(given[-1]) if given else costs.latency
     most = config.reorder_beats / (latency + ON_THE_WAY)
@@ -56,7 +69,9 @@ def costs_of(memory: str, config: Config) -> Costs:
 
 
 def cycles_of(demand: Demand, columns: int, config: Config, costs: Costs) -> float:
-    """Cycles of some columns of all bags of a table, without those of the launch: of the memory, or of the lanes."""
+    """Cycles of some columns of all bags of a table, without those of the launch and of the table's beginning and end:
+    of the memory, or of the lanes.
+    """
     line, width = config.bus_bytes, demand.bytes_of(columns)
     row_lines = -(-width // line)
     written = demand.bags * columns * demand.element / line
@@ -64,4 +79,5 @@ def cycles_of(demand: Demand, columns: int, config: Config, costs: Costs) -> flo
     if not lines:
         return 0.0
     memory = lines / costs.share(row_lines, is_short=2 * width <= line, written=written / lines)
-    return max(memory, demand.lookups * -(-columns // config.lanes))
+    opens = demand.lookups * costs.row + (demand.overhead / line + written) / costs.share(1, is_short=False, written=0)
+    return max(memory, opens if costs.row else 0.0, demand.lookups * -(-columns // config.lanes))

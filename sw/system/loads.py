@@ -9,18 +9,21 @@ from daedal.system.plan import Range
 
 @dataclass(eq=False)
 class Part:
-    """Columns and bags of a table; ``per_bag`` are cycles, ``bytes`` those of the columns of all rows."""
+    """Columns and bags of a table; ``per_bag`` are cycles, and ``fixed`` those that it takes however many bags it has;
+    ``bytes`` are those of the columns of all rows.
+    """
 
     demand: Demand
     columns: Range
     bags: Range
     per_bag: float
+    fixed: float
     bytes: int
 
     @property
     def load(self) -> float:
         """Cycles."""
-        return self.per_bag * (self.bags[1] - self.bags[0])
+        return self.fixed + self.per_bag * (self.bags[1] - self.bags[0])
 
 
 @dataclass(eq=False)
@@ -37,6 +40,14 @@ class Tile:
     def has(self, part: Part) -> bool:
         """Whether it has these columns of the table for others of its parts."""
         return (part.demand.table.name, part.columns) in self.held
+
+    def added(self, part: Part) -> int:
+        """Bytes more that it has with this part."""
+        return 0 if self.has(part) else part.bytes
+
+    def freed(self, part: Part) -> int:
+        """Bytes less that it has without this part of its own."""
+        return part.bytes if self.held[part.demand.table.name, part.columns] == 1 else 0
 
     def room_for(self, part: Part, capacity: int) -> bool:
         """Whether they fit, if its tables may take ``capacity`` bytes."""

@@ -7,14 +7,12 @@ from math import ceil
 from daedal.driver.memory.layout import row_pitch
 from daedal.errors import OutOfDeviceMemory
 from daedal.hw.config.core import Config
-from daedal.system.cost import START_CYCLES, Costs, costs_of, cycles_of
+from daedal.system.balance import Balance
+from daedal.system.cost import Costs, costs_of, cycles_of
 from daedal.system.cuts import LEAST_SLICE
 from daedal.system.demand import Demand
 from daedal.system.loads import Part, Tile, merge
 from daedal.system.plan import Piece, Plan, Range
-
-CLOSE = 1.01
-"""Longest ÷ mean load at which no more is cut."""
 
 NEARLY = 0.1
 """Of a tile's share: what a slice may have more before it is cut again, which takes the indices once more."""
@@ -47,15 +45,15 @@ class Planner:
         whole = [self._part(each, (0, each.table.dim)) for each in demands]
         self._total = sum(part.bytes for part in whole)
         self._budget = extra_bytes * self._total
-        self._spent = 0.0
         self._parts = self._sliced(whole)
 
     def plan(self) -> Plan:
         """The plan. OutOfDeviceMemory names a table that fits no tile."""
         for part in sorted(self._parts, key=lambda each: -each.load):
             self._place(part)
+        balance = Balance(self._tiles, self._part, self._slices, self._capacity, self._total + self._budget)
         for _ in range(64 + 16 * len(self._tiles)):
-            if not self._improve():
+            if not balance.improve():
                 break
         for tile in self._tiles:
             merge(tile, self._part)
@@ -65,7 +63,7 @@ class Planner:
             for part in tile.parts
         ]
         pieces.sort(key=lambda each: (each.table, each.columns, each.bags))
-        cycles = [round(tile.load + START_CYCLES * bool(tile.parts)) for tile in self._tiles]
+        cycles = [round(tile.load + self._costs.start * bool(tile.parts)) for tile in self._tiles]
         held = sum(tile.bytes for tile in self._tiles)
         return Plan(
             tuple(pieces),
@@ -81,7 +79,8 @@ class Planner:
         width = columns[1] - columns[0]
         bags = (0, demand.table.bags) if bags is None else bags
         load = cycles_of(demand, width, self._config, self._costs)
-        return Part(demand, columns, bags, load / demand.table.bags, self._bytes(demand, width))
+        fixed = self._costs.table * max(1.0, demand.bags / demand.table.bags)
+        return Part(demand, columns, bags, load / demand.table.bags, fixed, self._bytes(demand, width))
 
     def _bytes(self, demand: Demand, width: int) -> int:
         superblock = self._config.superblock_bytes
@@ -161,91 +160,3 @@ class Planner:
                 f"other tables: open the system with more tiles than {len(self._tiles)}, or a larger memory_bytes"
             )
         min(fitting, key=lambda tile: (tile.load, tile.bytes, tile.number)).add(part)
-
-    def _improve(self) -> bool:
-        """Take load from the tile with most; whether that was possible, and worth it."""
-        mean = sum(tile.load for tile in self._tiles) / len(self._tiles)
-        high = max(self._tiles, key=lambda tile: (tile.load, -tile.number))
-        if high.load <= CLOSE * mean:
-            return False
-        below = sorted((tile for tile in self._tiles if tile.load < mean), key=lambda tile: (tile.load, tile.number))
-        return (
-            any(self._move(high, low, mean) or self._divide(high, low, mean) for low in below)
-            or any(self._move(high, low, mean, least=0.0) for low in below)
-            or any(self._exchange(high, low) for low in below)
-            or self._slice_one(high)
-        )
-
-    def _move(self, high: Tile, low: Tile, mean: float, least: float = 0.9) -> bool:
-        """Move a part as it is that takes at least this share of what one of the tiles has too much or too little."""
-        wanted, gap = min(high.load - mean, mean - low.load), high.load - low.load
-        fits = [
-            part for part in high.parts
-            if least * wanted <= part.load and 0 < part.load < (1.1 * wanted if least else 0.999 * gap)
-            and low.room_for(part, self._capacity)
-        ]  # fmt: skip
-        if not fits:
-            return False
-        best = min(fits, key=lambda part: (abs(part.load - wanted), part.demand.table.name, part.bags))
-        high.remove(best)
-        low.add(best)
-        return True
-
-    def _divide(self, high: Tile, low: Tile, mean: float) -> bool:
-        """Give some bags of a part to another tile, of the part whose copy takes fewest bytes."""
-        wanted = min(high.load - mean, mean - low.load)
-        chosen: tuple[tuple[float, float, str], Part, int] | None = None
-        for part in high.parts:
-            bags = part.bags[1] - part.bags[0]
-            count = min(bags - 1, round(wanted / part.per_bag)) if part.per_bag else 0
-            cost = 0.0 if low.has(part) else float(part.bytes)
-            if count < 1 or count * part.per_bag < 0.3 * wanted or not low.room_for(part, self._capacity):
-                continue
-            if self._spent + cost > self._budget:
-                continue
-            rank = (cost, abs(count * part.per_bag - wanted), part.demand.table.name)
-            if chosen is None or rank < chosen[0]:
-                chosen = rank, part, count
-        if chosen is None:
-            return False
-        (cost, _, _), part, count = chosen
-        cut = part.bags[1] - count
-        high.remove(part)
-        high.add(self._part(part.demand, part.columns, (part.bags[0], cut)))
-        low.add(self._part(part.demand, part.columns, (cut, part.bags[1])))
-        self._spent += cost
-        return True
-
-    def _exchange(self, high: Tile, low: Tile) -> bool:
-        """Exchange two parts, if that brings the tiles nearer to each other."""
-        gap = high.load - low.load
-        best: tuple[float, Part, Part] | None = None
-        smaller = sorted(low.parts, key=lambda part: part.load)[:64]
-        for one in sorted(high.parts, key=lambda part: -part.load)[:64]:
-            for other in smaller:
-                by = one.load - other.load
-                left = abs(gap - 2 * by)
-                if by > 0 and left < 0.9 * gap and (best is None or left < best[0]):
-                    best = left, one, other
-        if best is None:
-            return False
-        _, one, other = best
-        if low.bytes + one.bytes > self._capacity or high.bytes + other.bytes > self._capacity:
-            return False
-        high.remove(one)
-        low.remove(other)
-        high.add(other)
-        low.add(one)
-        return True
-
-    def _slice_one(self, high: Tile) -> bool:
-        """Cut a part of this tile by columns, so that a slice can go elsewhere."""
-        for part in sorted(high.parts, key=lambda each: (-each.load, each.demand.table.name)):
-            step = part.demand.step
-            width = (part.columns[1] - part.columns[0]) * part.demand.element
-            if step and width >= 2 * max(LEAST_SLICE, step * part.demand.element):
-                high.remove(part)
-                for each in self._slices(part, 2):
-                    high.add(each)
-                return True
-        return False

@@ -14,6 +14,7 @@ from daedal.bench.suites import launches, levels, linearity, plans, single_layer
 from daedal.bench.workloads import layers
 from daedal.bench.workloads.fleets import FLEETS
 from daedal.bench.workloads.runner import same_bits
+from daedal.bench.workloads.streams import DISTRIBUTIONS
 from daedal.errors import DaedalError
 from daedal.hw.config.core import Config
 
@@ -224,3 +225,11 @@ def test_fleets_by_name() -> None:
     assert systems.fleets_of(()) == tuple(FLEETS)
     with pytest.raises(ValueError, match=r"a fleet must be one of rm1, .*, not 'rm9'"):
         systems.fleets_of(("rm9",))
+
+
+def test_bags_of_a_fleet_are_as_long_for_all_distributions() -> None:
+    fleet, config = FLEETS["mixed100"].smaller(), Config.preset("ddr3")
+    found = [fleet.make(name, 3, config)[1][0] for name in DISTRIBUTIONS]
+    for inputs in found[1:]:
+        assert all(torch.equal(one, other) for (_, one), (_, other) in zip(found[0], inputs, strict=True))
+        assert not all(torch.equal(one, other) for (one, _), (other, _) in zip(found[0], inputs, strict=True))

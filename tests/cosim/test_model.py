@@ -108,6 +108,14 @@ def test_queued_launches_overlap() -> None:
     assert min(cycles[1:]) < 0.95 * alone
 
 
+def test_bags_of_one_row_come_as_fast_as_their_lines() -> None:
+    """The event unit holds some bags; then a level waits for it, but not for the levels outside of it once more."""
+    stats = _run(memory="litedram-ddr3-x16", rows=500, dim=32, pooling=1)
+    lines = stats.lines_read + stats.lines_written
+    assert stats.cycles < lines + 700
+    assert stats.stalls["load"] < 350
+
+
 @pytest.mark.parametrize("memory", DRAMS)
 def test_memories_without_rtl(memory: str) -> None:
     of = DRAMS[memory]

@@ -59,6 +59,27 @@ def plan_for(demands: Sequence[Demand], tiles: int, extra: float = 0.1, memory_b
     return Planner(demands, DDR3, LITEDRAM, tiles, memory_bytes, extra).plan()
 
 
+@pytest.mark.parametrize("tiles", [3, 5, 8])
+def test_loads_of_random_tables_are_equal_within_the_bytes_for_copies(tiles: int, rng: np.random.Generator) -> None:
+    """Slices of columns round their bytes up, which is no copy; rows are long enough for that to be little."""
+    for _ in range(6):
+        bags, sizes = int(rng.choice([16, 64, 512])), np.exp(rng.uniform(np.log(1000), np.log(2e6), 30)).astype(int)
+        rows = [int(each) for each in rng.choice([128, 256, 512], 30)]
+        pooling = np.clip(np.exp(rng.normal(np.log(6), 1.4, 30)), 1, 200)
+        tables = enumerate(zip(sizes, rows, pooling, strict=True))
+        plan = plan_for([demand(f"t{n:04}", int(r), w, bags, float(p)) for n, (r, w, p) in tables], tiles)
+        assert plan.extra <= 0.1
+        assert plan.balance <= 1.05
+
+
+def test_each_part_of_a_table_has_a_beginning_and_an_end() -> None:
+    """Many small tables on a tile take longer than one that moves as many lines."""
+    one, many = demand("t", 1000, 256, 64, 24), [demand(f"t{n}", 1000, 256, 64, 2) for n in range(12)]
+    bytes_of_results = 11 * 64 * 256 / DDR3.bus_bytes
+    apart = max(plan_for(many, 1).load) - max(plan_for([one], 1).load)
+    assert apart > 1.05 * bytes_of_results + 11 * 100
+
+
 @pytest.mark.parametrize("tiles", [2, 4, 8, 16])
 @pytest.mark.parametrize("name", ["rm1", "rm2", "kaggle", "mixed100", "skew"])
 def test_loads_are_equal_within_the_bytes_for_copies(name: str, tiles: int) -> None:

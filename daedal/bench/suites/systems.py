@@ -19,7 +19,9 @@ GOALS = {4: 0.95, 8: 0.90, 16: 0.86}
 """Least share of N times one core, by N."""
 
 QUEUED = 1
-"""Calls behind the first of a queue, whose cycles count: they begin while the one before them ends."""
+"""Calls in the middle of a queue, whose cycles count: each begins while the one before it ends, and gives way to the
+next one. The first of a queue has a start of its own, and the last one nothing behind it.
+"""
 
 OTHERS = "model"
 """What the tiles run on that the order's target is not for: their cycles are predicted."""
@@ -70,9 +72,9 @@ def measure(fleet: Fleet, distribution: str, tiles: int, machine: Machine) -> Ro
             exe = daedal.compile(module, inputs, device=system, plan=plan)
             equal = same_bits(exe(*inputs), module(*inputs))
             lone = [each.cycles for each in exe.stats.per_tile]
-            futures = [exe.submit(*inputs) for _ in range(1 + QUEUED)]
+            futures = [exe.submit(*inputs) for _ in range(QUEUED + 2)]
             equal = equal and all(same_bits(future.result(), module(*inputs)) for future in futures)
-    each = [np.mean([future.stats.per_tile[tile].cycles for future in futures[1:]]) for tile in chosen]
+    each = [np.mean([future.stats.per_tile[tile].cycles for future in futures[1:-1]]) for tile in chosen]
     errors = [plan.load[tile] / lone[tile] - 1 for tile in chosen if lone[tile]]
     return {
         "workload": fleet.name, **machine.facts(), "distribution": distribution, "placement": 0, "seed": machine.seed,

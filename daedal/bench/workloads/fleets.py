@@ -46,12 +46,13 @@ class Fleet:
     def make(
         self, distribution: str, seed: int, config: Config
     ) -> tuple[nn.Module, tuple[list[tuple[Tensor, Tensor]]]]:
-        """Module and inputs, equal for equal arguments."""
+        """Module and inputs, equal for equal arguments; bags are as long whatever the distribution of indices."""
         rng = np.random.default_rng([seed, len(self.tables)])
+        drawn = np.random.default_rng([seed, len(self.tables), self.batch])
         bags, inputs = [], []
         for table in self.tables:
             low, high = table.pooling
-            lengths = rng.integers(low, high + 1, self.batch)
+            lengths = drawn.integers(low, high + 1, self.batch)
             offsets = np.cumsum(lengths) - lengths
             indices = draw(distribution, int(lengths.sum()), table.rows, rng, config)
             weight = torch.from_numpy(rng.standard_normal((table.rows, table.dim), dtype=np.float32))
