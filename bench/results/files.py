@@ -38,6 +38,7 @@ RUNS: Mapping[str, tuple[str, ...]] = {
     "shapes": (*_memories((*NARROW, "ideal:latency=20", "ideal:latency=400")), "shapes"),
     "shapes-wide": ("--config", "wide", *_memories(("ideal", WIDE[0])), "shapes"),
     "types": (*_memories(NARROW), "types"),
+    "types-narrow16": ("--no-host", "--config", "narrow16", *_memories(NARROW), "--only", "* 64", "types"),
     "structures": (*_memories(NARROW), *STRUCTURES),
     "structures-wide": ("--no-host", "--memory", WIDE[0], *STRUCTURES),
     "models": ("models",),

@@ -19,17 +19,19 @@ HOST = """*Measured* by the wall clock, beside other work on the computer: usefu
 operators for inference where they have the type, ÷ what a triad moves; {processor}."""
 
 
-def page(document: Mapping[str, Any]) -> str:
-    """A table for each memory and one of the host, of the landed document."""
-    rows, facts = rows_of(document, NAME), document["facts"]
+def page(documents: Sequence[Mapping[str, Any]]) -> str:
+    """A table for each machine and memory, of the landed documents, and one of the host, of the first of them."""
+    rows = [row for document in documents for row in rows_of(document, NAME)]
     goals = [row["outcome"] for row in rows if row.get("outcome")]
     reached = f"{sum('reached' in goal for goal in goals)} of {len(goals)} goals, of 64 elements, are reached."
-    parts = [HEAD, f"{one_line(TEXT)} {reached} Commit: {facts['revision']}."]
-    for memory in dict.fromkeys(row["memory"] for row in rows):
-        found = [row for row in rows if row["memory"] == memory]
-        parts += [f"## {found[0]['config']} on {memory}", markdown(*_table(found, _figures))]
-    first = [row for row in rows if row["memory"] == rows[0]["memory"]]
-    parts += ["## PyTorch and FBGEMM", one_line(HOST.format(processor=facts["processor"]))]
+    commits = ", ".join(dict.fromkeys(document["facts"]["revision"] for document in documents))
+    parts = [HEAD, f"{one_line(TEXT)} {reached} Commit: {commits}."]
+    for config, memory in dict.fromkeys((row["config"], row["memory"]) for row in rows):
+        found = [row for row in rows if (row["config"], row["memory"]) == (config, memory)]
+        parts += [f"## {config} on {memory}", markdown(*_table(found, _figures))]
+    host = rows_of(documents[0], NAME)
+    first = [row for row in host if row["memory"] == host[0]["memory"]]
+    parts += ["## PyTorch and FBGEMM", one_line(HOST.format(processor=documents[0]["facts"]["processor"]))]
     parts += [markdown(*_table(first, _shares))]
     return "\n\n".join(parts) + "\n"
 

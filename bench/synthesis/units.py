@@ -81,12 +81,23 @@ def _level(number: int) -> Unit:
 
 
 def _unit(name: str, source: str, *kinds: str, make: Callable[[Any, Config], wiring.Component] = _of_config,
-          large: bool = False) -> Unit:  # fmt: skip
-    return Unit(name, source, make, frozenset(kinds), large)
+          large: bool = False, exists: Callable[[Config], bool] = lambda _: True) -> Unit:  # fmt: skip
+    return Unit(name, source, make, frozenset(kinds), large, exists)
+
+
+def _has_preadder(config: Config) -> bool:
+    return bool(config.preadder)
+
+
+def _is_quantised(config: Config) -> bool:
+    return bool(config.quantised)
 
 
 UNITS = (
     _unit("lane", "execute_unit.fpu.lane:Lane", DSP, make=_alone),
+    _unit("pre-adder", "execute_unit.fpu.pre_adder:PreAdder", make=_alone, exists=_has_preadder),
+    _unit("head products", "execute_unit.vector.head_products:HeadProducts", DSP, make=_alone, exists=_has_preadder),
+    _unit("row unpacker", "execute_unit.vector.unpack_rows:UnpackRows", exists=_is_quantised),
     _unit("reciprocal", "execute_unit.fpu.float_reciprocal:Reciprocal", make=_alone),
     _unit("token queue", "queues.fifo:Fifo", make=_queue("token_layout", "token_depth", sized=False)),
     _unit("scalar queue", "queues.fifo:Fifo", make=_queue("scalar_layout", "scalar_depth")),

@@ -6,7 +6,7 @@ namespace daedal::timing {
 
 namespace {
 
-constexpr Time LOOP = 5, READ_AFTER_WRITE = 13, RESULT = 12;
+constexpr Time LANE = 10, SELECT = 2;  // a lane's pipeline, and what is in front of it
 constexpr Time TOKEN_TO_ISSUE = 7;
 constexpr Time LINE_TO_LANES = 3;   // from the return bus
 constexpr Time TREE = 50, TREE_BEATS = 5, ITERATIVE = 36;
@@ -14,7 +14,12 @@ constexpr Time TREE = 50, TREE_BEATS = 5, ITERATIVE = 36;
 }  // namespace
 
 LanesTime::LanesTime(const Config& config, MemoryTime& memory, Queues& queues)
-    : config_(config), memory_(memory), queues_(queues) {}
+    : config_(config),
+      memory_(memory),
+      queues_(queues),
+      loop_(config.preadder ? LANE : LANE / 2),
+      result_(config.preadder ? SELECT + 2 * LANE : SELECT + LANE),
+      read_after_write_(result_ + 1) {}
 
 void LanesTime::launch(Time not_before) {
   not_before_ = not_before;
@@ -76,12 +81,12 @@ bool LanesTime::begin(const Executed& one) {
     at = std::max({at, source.first + cycles, source.last + cycles - beats + 1});
   };
   if (one.work == Work::LANES || one.work == Work::REDUCE) {
-    if (one.a != NO_REGISTER) after(of(one.a, one.context), READ_AFTER_WRITE);
-    if (one.b != NO_REGISTER) after(of(one.b, one.context), READ_AFTER_WRITE);
+    if (one.a != NO_REGISTER) after(of(one.a, one.context), read_after_write_);
+    if (one.b != NO_REGISTER) after(of(one.b, one.context), read_after_write_);
   }
   if (one.work == Work::LANES) {
-    if (one.c != NO_REGISTER) after(of(one.c, one.context), LOOP);
-    if (one.destination != NO_REGISTER) at = std::max(at, of(one.destination, one.context).stored - RESULT);
+    if (one.c != NO_REGISTER) after(of(one.c, one.context), loop_);
+    if (one.destination != NO_REGISTER) at = std::max(at, of(one.destination, one.context).stored - result_);
   }
   if (one.work == Work::SCALAR || one.work == Work::ITERATIVE || one.scalar_source) {
     if (one.a != NO_REGISTER) at = std::max(at, scalars_[one.a]);
@@ -152,7 +157,7 @@ void LanesTime::finish(const Executed& one) {
       written.last = last;
     }
   } else {
-    Time there = last + READ_AFTER_WRITE;
+    Time there = last + read_after_write_;
     if (one.work == Work::REDUCE) {
       there = last + TREE;
       lane_ += TREE_BEATS;
@@ -176,14 +181,14 @@ bool LanesTime::put(const Executed& one) {
   }
   if (unknown(room)) return false;
   // It goes as if it went through the lanes behind the rows before it.
-  Time at = std::max(start_ + RESULT, port_);
+  Time at = std::max(start_ + result_, port_);
   if (one.a != NO_REGISTER && one.scalar_source) {
     at = std::max(at, scalars_[one.a]);
   } else if (one.a != NO_REGISTER) {
     Register& source = of(one.a, one.context);
     if (one.work == Work::QUOTIENT && one.passes) {
       const Time passes = static_cast<Time>(beats) * one.passes;
-      at = std::max({at, source.last + READ_AFTER_WRITE + passes + RESULT - static_cast<Time>(beats), lane_ + RESULT - static_cast<Time>(beats)});
+      at = std::max({at, source.last + read_after_write_ + passes + result_ - static_cast<Time>(beats), lane_ + result_ - static_cast<Time>(beats)});
     }
     source.stored = at;
     if (one.clears) clear(source);

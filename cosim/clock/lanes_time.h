@@ -41,6 +41,8 @@ class LanesTime {
   const Config& config_;
   MemoryTime& memory_;
   Queues& queues_;
+  // Cycles of hw/execute_unit/latencies.py: between sums of an element, and until one is stored or read again.
+  const Time loop_, result_, read_after_write_;
   Register registers_[16][MAX_CONTEXTS];
   Time scalars_[16] = {};
   Phase phase_ = FETCHED;

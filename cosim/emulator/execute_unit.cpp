@@ -176,7 +176,7 @@ bool ExecuteUnit::step() {
     const std::uint64_t elements = single ? 1 : lengths_[bits.length];
     kind_ = single ? LengthField::ELEMENTS : kinds_[bits.length];
     const bool stores = bits.op == VectorOp::STORE || OPERATIONS[bits.op].stores;
-    if (elements == 0 || !is_whole(elements, kind_) || ((stores || OPERATIONS[bits.op].rounds) && is_unsigned(kind_)) || elements > static_cast<std::uint64_t>(core_.config.vl_max) || (context_ && elements > share_))
+    if (elements == 0 || !is_whole(elements, kind_) || ((stores || OPERATIONS[bits.op].rounds) && is_unstored(kind_)) || elements > static_cast<std::uint64_t>(core_.config.vl_max) || (context_ && elements > share_))
       return core_.raise(Cause::PROGRAM, Queue::NONE, elements);
     const bool nothing = code.kept && kept_.size() <= bits.a_number - KEPT;
     if (!nothing && !execute(code, bits, elements)) return false;

@@ -8,7 +8,8 @@ namespace daedal {
 inline bool has_kind(const Config& config, std::uint64_t kind) {
   if (kind == LengthField::ELEMENTS) return true;
   if (kind == LengthField::BINARY16) return config.binary16;
-  return kind <= LengthField::BFLOAT16_AWAY ? config.bfloat16 : kind < LengthField::limit && config.quantised;
+  if (kind >= LengthField::FLOAT8_E4) return kind < LengthField::limit && config.quantised && config.binary16;
+  return kind <= LengthField::BFLOAT16_AWAY ? config.bfloat16 : config.quantised;
 }
 
 // Whether rows of a vector queue are of the type of the length that they are popped with.

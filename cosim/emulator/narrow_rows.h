@@ -19,34 +19,46 @@ struct Popped {
 inline unsigned element_bits(std::uint64_t kind) {
   switch (kind) {
     case LengthField::ELEMENTS: return 32;
-    case LengthField::UNSIGNED8: return 8;
+    case LengthField::UNSIGNED8:
+    case LengthField::FLOAT8_E4:
+    case LengthField::FLOAT8_E5: return 8;
     case LengthField::UNSIGNED4: return 4;
     case LengthField::UNSIGNED2: return 2;
     default: return 16;
   }
 }
 
-inline bool is_unsigned(std::uint64_t kind) { return element_bits(kind) < 16; }
+// Rows of them are popped and not stored.
+inline bool is_unstored(std::uint64_t kind) { return element_bits(kind) < 16; }
 
-// Whether rows can have so many elements: unsigned ones fill whole granules.
+inline bool is_unsigned(std::uint64_t kind) { return is_unstored(kind) && kind < LengthField::FLOAT8_E4; }
+
+// Whether rows can have so many elements: those of fewer than 16 bits fill whole granules.
 inline bool is_whole(std::uint64_t elements, std::uint64_t kind) {
-  return !is_unsigned(kind) || elements * element_bits(kind) % (8 * ROW_GRANULE) == 0;
+  return !is_unstored(kind) || elements * element_bits(kind) % (8 * ROW_GRANULE) == 0;
 }
 
 inline std::uint64_t row_bytes(std::uint64_t elements, std::uint64_t kind) { return elements * element_bits(kind) / 8; }
 
 // The bits of the binary32 that an element of this type is.
 inline std::uint32_t widened(std::uint32_t bits, std::uint64_t kind) {
-  if (kind != LengthField::BINARY16) return bits << 16;
+  const bool is_float8 = kind >= LengthField::FLOAT8_E4;
+  if (kind != LengthField::BINARY16 && !is_float8) return bits << 16;
+  std::uint32_t bias = 112;
+  if (is_float8) {  // as binary16, whose smaller exponents are 8 less if there are 4 bits of them
+    const bool few = kind == LengthField::FLOAT8_E4;
+    bits = (bits & 0x80) << 8 | (bits & 0x7f) << (few ? 7 : 8);
+    bias += few ? 8 : 0;
+  }
   const std::uint32_t sign = (bits & 0x8000) << 16;
   std::uint32_t exponent = bits >> 10 & 31, fraction = bits & 0x3ff;
-  if (exponent == 31) return sign | 0x7f800000 | fraction << 13;
+  if (exponent == 31 && !is_float8) return sign | 0x7f800000 | fraction << 13;
   if (exponent == 0) {
     if (fraction == 0) return sign;
     for (exponent = 1; !(fraction & 0x400); fraction <<= 1) --exponent;  // wraps below 0, and comes back
     fraction &= 0x3ff;
   }
-  return sign | (exponent + 112) << 23 | fraction << 13;
+  return sign | (exponent + bias) << 23 | fraction << 13;
 }
 
 // bits >> places, to nearest: ties to even, or away from zero.
@@ -90,8 +102,8 @@ inline void widen_row(const void* row, std::uint64_t elements, std::uint64_t kin
     return;
   }
   for (std::uint64_t i = 0; i < elements; ++i) {
-    std::uint16_t one;
-    std::memcpy(&one, from + 2 * i, sizeof one);
+    std::uint16_t one = from[i];
+    if (size == 16) std::memcpy(&one, from + 2 * i, sizeof one);
     const std::uint32_t bits = widened(one, kind);
     std::memcpy(&to[i], &bits, sizeof bits);
   }

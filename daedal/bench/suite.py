@@ -40,7 +40,8 @@ class Order:
     reports
         Reports of ``daedal bitstream``, for the suite ``prediction``.
     only, drawn
-        Of the suite ``shapes``: which of its shapes, by patterns of names and groups, and how many random ones instead.
+        Of the suite ``shapes``: which of its shapes, by patterns of names and groups, and how many random ones instead;
+        of ``types``, which of its operations.
     """
 
     machines: tuple[tuple[Config, str], ...]

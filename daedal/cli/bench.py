@@ -78,7 +78,8 @@ def _memories(context: click.Context, parameter: click.Parameter, given: Sequenc
 @click.option("--report", "reports", multiple=True, type=click.Path(path_type=Path, exists=True, dir_okay=False),
               help="A report.json of `daedal bitstream`, for the suite prediction; repeatable.")  # fmt: skip
 @click.option("--only", "patterns", multiple=True, metavar="PATTERN",
-              help="Shapes of this name (with * and ?) or group, or fleets of the suite system.")  # fmt: skip
+              help="Shapes of this name (with * and ?) or group, operations of the suite types, or fleets of the "
+              "suite system.")  # fmt: skip
 @click.option("--random", "drawn", default=0, metavar="N", type=click.IntRange(0, 10_000),
               help="For the suite shapes: N shapes drawn at random by the seed, instead of its own.")  # fmt: skip
 @click.option("--quick", is_flag=True, help="Small workloads, only to see that they run.")
@@ -184,15 +185,18 @@ def _is_left_out(context: click.Context, option: str) -> bool:
 
 
 def _check_shapes(suites: Sequence[str], order: "Order") -> None:
-    """That what is said of shapes, or fleets, is said to their suite, and fits some."""
-    from daedal.bench.suites import model_check, shapes, systems
+    """That what is said of shapes, operations or fleets is said to their suite, and fits some."""
+    from daedal.bench.suites import element_types, model_check, shapes, systems
 
     of_shapes = bool({shapes.NAME, model_check.NAME} & set(suites))
-    if not of_shapes and (order.drawn or (order.only and systems.NAME not in suites)):
+    others = {systems.NAME, element_types.NAME} & set(suites)
+    if not of_shapes and (order.drawn or (order.only and not others)):
         raise click.UsageError("--only and --random are for the suites shapes and model: name one")
     try:
         if systems.NAME in suites:
             systems.fleets_of(order.only)
+        elif element_types.NAME in suites:
+            element_types.operations(order.only)
         else:
             shapes.chosen(order)
     except ValueError as error:

@@ -307,8 +307,13 @@ class Config:
     @property
     def length_fields(self) -> tuple[LengthField, ...]:
         """The types of rows that length registers can have, ELEMENTS first."""
-        has = (1, self.binary16, self.bfloat16, self.bfloat16, *[self.quantised] * len(UNSIGNED))
+        has = (1, self.binary16, self.bfloat16, self.bfloat16, *[self.quantised] * len(UNSIGNED), *[self.float8] * 2)
         return tuple(kind for kind, there in zip(LengthField, has, strict=True) if there)
+
+    @property
+    def float8(self) -> bool:
+        """Rows can have numbers of 8 bits: what takes bytes off a row is there, and what makes binary32 of binary16."""
+        return bool(self.quantised and self.binary16)
 
     @property
     def rounds(self) -> bool:

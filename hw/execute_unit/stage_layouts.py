@@ -35,7 +35,12 @@ def row_layout(config: Config) -> data.StructLayout:
 
 
 def _kind(config: Config) -> dict[str, ShapeLike]:
-    return {"kind": 3 if config.quantised else 2} if config.length_fields[1:] else {}
+    return {"kind": kind_bits(config)} if config.length_fields[1:] else {}
+
+
+def kind_bits(config: Config) -> int:
+    """Bits of a ``LengthField``, of those that there are."""
+    return max(2, *(kind.value.bit_length() for kind in config.length_fields))
 
 
 def store_beat_layout(config: Config) -> data.StructLayout:

@@ -63,6 +63,12 @@ UNSIGNED2 = Element("unsigned2", 2, mlir="ui2", dtype="quint2x4", array="uint8")
 QUANTISED = (UNSIGNED8, UNSIGNED4, UNSIGNED2)
 """What rows with a head are made of, in machines that have them (``Config.quantised``); these are never stored."""
 
+FLOAT8_E4 = Element("float8 of 4 bits of exponent", 8, mlir="f8E4M3", dtype="float8_e4", array="uint8")
+FLOAT8_E5 = Element("float8 of 5 bits of exponent", 8, mlir="f8E5M2", dtype="float8_e5", array="uint8")
+
+FLOATS8 = (FLOAT8_E4, FLOAT8_E5)
+"""Numbers of 8 bits, of which all are finite, in machines that have them (``Config.float8``); never stored as well."""
+
 HEAD_WORDS = 2
 """binary32 numbers in front of the elements of a quantised row: its scale and its bias."""
 
@@ -77,10 +83,15 @@ LENGTH_ELEMENTS: Mapping[LengthField, Element] = {
     LengthField.UNSIGNED8: UNSIGNED8,
     LengthField.UNSIGNED4: UNSIGNED4,
     LengthField.UNSIGNED2: UNSIGNED2,
+    LengthField.FLOAT8_E4: FLOAT8_E4,
+    LengthField.FLOAT8_E5: FLOAT8_E5,
 }
 """What rows of a length register of this type are made of where they are popped or stored."""
 
 UNSIGNED = tuple(field for field, element in LENGTH_ELEMENTS.items() if element in QUANTISED)
+"""Types of rows that may have a head."""
+
+UNSTORED = tuple(field for field, element in LENGTH_ELEMENTS.items() if element.bits < 16)
 """Types of rows that are popped and not stored."""
 
 ROW_GRANULE = 4

@@ -368,8 +368,8 @@ class LengthField(enum.Enum, shape=8):
     The field is the type that these have in memory. Lanes and registers have binary32: a row of another type is widened
     when it is popped from vector queue 0, exactly, and rounded when it is stored, to nearest. An odd row of 16-bit
     elements is fetched with one more behind it, which nothing sees. Rows of 8-bit elements have a multiple of 4 of
-    them, and so on; unsigned ones are not stored. A type that the machine does not have (``Config.binary16``,
-    ``Config.bfloat16``, ``Config.quantised``) is an illegal word.
+    them, and so on; these are not stored. A type that the machine does not have (``Config.binary16``,
+    ``Config.bfloat16``, ``Config.quantised``, ``Config.float8``) is an illegal word.
     """
 
     ELEMENTS = 0
@@ -386,6 +386,10 @@ class LengthField(enum.Enum, shape=8):
     """Integers of 4 bits; the lower half of a byte comes first."""
     UNSIGNED2 = 6
     """Integers of 2 bits; the lowest of a byte come first."""
+    FLOAT8_E4 = 7
+    """A sign, 4 bits of exponent with bias 7, 3 of fraction. All are finite."""
+    FLOAT8_E5 = 8
+    """A sign, 5 bits of exponent with bias 15, 2 of fraction. All are finite."""
 
 
 class CallbackField(enum.Enum, shape=8):

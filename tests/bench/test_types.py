@@ -60,6 +60,12 @@ def test_what_is_measured() -> None:
     assert all(goals.keys() <= set(element_types.MODES) for goals in GOALS.values())
 
 
+def test_some_are_chosen_by_name() -> None:
+    assert [typed.name for typed in operations(["int4 * 64"])] == ["int4 sum 64", "int4 weighted 64", "int4 gather 64"]
+    run = CliRunner().invoke(cli, ["bench", "types", "--only", "int5 *"])
+    assert run.exit_code == 2 and "must fit a name such as 'fp32 sum 16', not 'int5 *'" in run.output
+
+
 def test_every_operation_is_pytorchs() -> None:
     rows = rows_of(EDGE)
     assert len(rows) == len(list(operations()))
@@ -124,7 +130,7 @@ def test_the_host_is_measured_once_for_each_operation(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(element_types, "Host", SimpleNamespace)
     monkeypatch.setattr(element_types, "_on_host", on_host)
-    monkeypatch.setattr(element_types, "operations", lambda: iter([Typed("fp32", "sum", 16)]))
+    monkeypatch.setattr(element_types, "operations", lambda only: [Typed("fp32", "sum", 16)])
     rows = rows_of(EDGE, host=True, machines=((EDGE, "ideal"), (EDGE, "ideal:latency=20")))
     assert len(rows) == 2 and len(calls) == 1 and all(row["torch_share"] == 0.5 for row in rows)
 

@@ -11,8 +11,9 @@ from torch import nn
 
 import daedal
 from daedal.bench.suite import Machine
-from daedal.bench.suites import model_check
+from daedal.bench.suites import element_types, model_check
 from daedal.bench.workloads import shape_list
+from daedal.bench.workloads.typed import Typed
 from daedal.cosim.clock.checks import CHECKS, REVISION
 from daedal.cosim.dram_times import DRAMS
 from daedal.hw.config.core import Config
@@ -182,6 +183,26 @@ def test_predictions_are_near_the_landed_cycles_of_the_rtl(name: str, memory: st
     assert model_check.is_within(row["cycles"], predicted.cycles), (row["cycles"], predicted.cycles)
     lines = row["lines_read"]
     assert abs(predicted.lines_read - lines) <= max(0.01 * lines, 64)
+
+
+@pytest.mark.parametrize("memory", element_types.MEMORIES)
+@pytest.mark.parametrize("name", ["bf16 mean 64", "int8 weighted 64", "int4 sum 64", "int2 gather 64"])
+def test_predictions_of_narrow_types_are_near_the_landed_cycles(name: str, memory: str) -> None:
+    document = json.loads((LANDED.parent / "types-narrow16.json").read_text(encoding="utf-8"))
+    rows = document["results"][element_types.NAME]
+    (landed,) = [row["cycles"] for row in rows if (row["workload"], row["memory"]) == (name, memory)]
+    (typed,) = element_types.operations([name])
+    found = element_types.measure(typed, Machine(Config.preset("narrow16"), memory, "model"))
+    assert not found["verdict"] and abs(found["cycles"] - landed) <= 0.03 * landed, (found["cycles"], landed)
+
+
+def test_sums_behind_each_other_wait_for_the_pre_adders() -> None:
+    """One bag, each of whose rows of a beat needs the sum before: 10 cycles, which are 5 without pre-adders."""
+    typed = Typed("bf16", "sum", 16, rows=64, bags=1, pooling=400)
+    with_them = Config.preset("narrow16")
+    without = replace(with_them, name="without", preadder=0)
+    slow, fast = (element_types.measure(typed, Machine(each, "ideal", "model")) for each in (with_them, without))
+    assert 400 * 4 < slow["cycles"] - fast["cycles"] < 400 * 6
 
 
 @pytest.mark.rtl

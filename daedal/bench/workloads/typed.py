@@ -41,6 +41,11 @@ class Typed:
     pooling: int = 32
 
     @property
+    def name(self) -> str:
+        """Type, operation, width."""
+        return f"{self.type} {self.mode} {self.dim}"
+
+    @property
     def form(self) -> QuantisedRows | None:
         """How a row lies in PyTorch's table; None of plain numbers."""
         if self.type in FLOATS:

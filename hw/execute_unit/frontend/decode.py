@@ -12,7 +12,7 @@ from daedal.hw.execute_unit.fpu.iterative_op import IterativeOp
 from daedal.hw.execute_unit.fpu.lane_op import LaneOp
 from daedal.hw.execute_unit.latencies import latencies
 from daedal.hw.execute_unit.stage_layouts import Kind, decoded_layout, fetched_layout, row_layout
-from daedal.hw.isa.elements import LANE, UNSIGNED
+from daedal.hw.isa.elements import LANE, UNSTORED
 from daedal.hw.isa.instructions import CONVERTED, HEAD, KEEP, KEPT, Instruction, Mode, OperandKind, VectorOp
 from daedal.hw.isa.operations import OPERATIONS, Operation, OperationUnit
 from daedal.hw.isa.words import FetchQueue, LengthField
@@ -219,9 +219,8 @@ class Decode(wiring.Component):
 
     def _unstorable(self) -> Value:
         """A store of elements, or a rounding to them, that are only popped."""
-        return (self.o.stores | self._where(lambda row: row.rounds)) & self.row.kind.matches(
-            *(kind.value for kind in UNSIGNED)
-        )
+        kinds = [kind.value for kind in self.config.length_fields if kind in UNSTORED]
+        return (self.o.stores | self._where(lambda row: row.rounds)) & self.row.kind.matches(*kinds)
 
     def _bad_mode(self) -> Value:
         """What the mode does not allow: registers, operations, operands, an index."""

@@ -9,8 +9,9 @@ from amaranth.utils import exact_log2
 from daedal.hw.config.core import Config
 from daedal.hw.execute_unit.fpu.float_unsigned import FloatUnsigned
 from daedal.hw.execute_unit.fpu.float_widen import FloatWiden
+from daedal.hw.execute_unit.stage_layouts import kind_bits
 from daedal.hw.interfaces import lane_beat_stream
-from daedal.hw.isa.elements import HEAD_WORDS, LANE, LENGTH_ELEMENTS, UNSIGNED
+from daedal.hw.isa.elements import FLOATS8, HEAD_WORDS, LANE, LENGTH_ELEMENTS, UNSIGNED
 from daedal.hw.isa.words import LengthField
 
 _UNITS = 16
@@ -33,7 +34,7 @@ class UnpackRows(wiring.Component):
     -------
     i : ``In(lane_beat_stream(config))``
         Beats as they lie in memory.
-    kind : ``In(3)``; head : ``In(1)``
+    kind : ``In(kind_bits(config))``; head : ``In(1)``
         The type of the row of which a beat is taken, a ``LengthField``; instead a number of its head is, in all lanes.
     whole : ``In(1)``, if there are pre-adders
         Or the row is taken with its head, of which both numbers are at ``numbers`` with each of its beats.
@@ -51,7 +52,7 @@ class UnpackRows(wiring.Component):
         super().__init__(
             {
                 "i": In(lane_beat_stream(config)),
-                "kind": In(3),
+                "kind": In(kind_bits(config)),
                 "head": In(1),
                 "last": In(1),
                 "tail_bytes": In(range(config.lane_bytes + 1)),
@@ -167,7 +168,7 @@ class UnpackRows(wiring.Component):
             element = whole.word_select(n, LANE.bits)
             if self.config.rounds:
                 m.submodules[f"widen{n}"] = widen = FloatWiden(self.config)
-                m.d.comb += [widen.i.eq(parts[16].word_select(n, 16)), widen.kind.eq(self.kind[:2])]
+                m.d.comb += [widen.i.eq(self._narrow(parts, n)), widen.kind.eq(self.kind)]
                 element = Mux(self.kind == LengthField.ELEMENTS.value, element, widen.o)
             m.submodules[f"unsigned{n}"] = unsigned = FloatUnsigned()
             integer: Value = parts[2].word_select(n, 2)
@@ -178,6 +179,12 @@ class UnpackRows(wiring.Component):
             number = parts[LANE.bits // lanes]
             elements.append(Mux(self.head, number, Mux(is_unsigned, unsigned.o, element)))
         return Cat(*elements)
+
+    def _narrow(self, parts: dict[int, Value], n: int) -> Value:
+        """An element of 16 bits, or in its lower half one of 8."""
+        element = parts[16].word_select(n, 16)
+        eights = [kind.value for kind in self.config.length_fields if LENGTH_ELEMENTS[kind] in FLOATS8]
+        return Mux(self.kind.matches(*eights), parts[8].word_select(n, 8), element) if eights else element
 
     def _straddling(self, m: Module, part: Value, straddles: Signal, first: Value) -> Value:
         """8-bit integers that begin in the middle of the part before this one, or this part."""

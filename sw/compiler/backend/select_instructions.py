@@ -17,7 +17,7 @@ from daedal.compiler.dialects.elements import row_element
 from daedal.compiler.dialects.narrow_packed import AffineOp, UnpackOp
 from daedal.errors import UnsupportedOperation
 from daedal.hw.config.core import Config
-from daedal.hw.isa.elements import LENGTH_ELEMENTS, UNSIGNED
+from daedal.hw.isa.elements import LENGTH_ELEMENTS, UNSIGNED, UNSTORED
 from daedal.hw.isa.instructions import HEAD, Mode, OperandKind, VectorOp
 from daedal.hw.isa.words import LengthField
 
@@ -267,8 +267,8 @@ class CallbackSelection:
 
     def _is_odd(self, value: SSAValue, place: Place) -> bool:
         """Whether a row is popped with more elements than it has: it must be in a register before it is used."""
-        row = self._places.row_of(value) if place.field in UNSIGNED else value
-        return place.field in UNSIGNED and whole_width(row, place.field) != self._width(row)
+        row = self._places.row_of(value) if place.field in UNSTORED else value
+        return place.field in UNSTORED and whole_width(row, place.field) != self._width(row)
 
     def _is_register(self, value: SSAValue) -> bool:
         """Whether a value can be operand ``c`` as it is."""

@@ -25,7 +25,7 @@ from xdsl.irdl import (
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from daedal.compiler.dialects.elements import ELEMENT_NAMES, LANE, stored_element
+from daedal.compiler.dialects.elements import ELEMENT_NAMES, FLOAT8_TYPES, LANE, stored_element
 from daedal.compiler.dialects.emb_blocks import BlockListOp
 from daedal.compiler.dialects.emb_checks import (
     ZERO,
@@ -45,11 +45,11 @@ ROUNDS_PRODUCTS = ("products", "products and sums")
 """What ``rounds`` can say, by what is rounded then."""
 
 
-def _verify_table(table: SSAValue) -> TensorType:
+def _verify_table(table: SSAValue, *, wide: bool = False) -> TensorType:
     kind = table.type
     if (
         not isinstance(kind, TensorType)
-        or stored_element(kind.element_type) is None
+        or (stored_element(kind.element_type) is None and not (wide and kind.element_type in FLOAT8_TYPES))
         or kind.get_num_dims() != 2
         or kind.get_shape()[1] < 1
     ):
@@ -96,7 +96,7 @@ class BagOp(IRDLOperation):
     gives +0.0. Sums are of f32 and then rounded to the table's elements; with ``away``, for bf16, ties away from zero.
     The quotient of a mean is rounded as well, ties to even. With ``rounds`` each product is rounded ("products"), the
     sum behind each addition ("sums"), or both ("products and sums"), ties to even. With ``wide`` the result of a sum is
-    of f32, and nothing is rounded.
+    of f32, and nothing is rounded; the table may be of f8E4M3 or f8E5M2 then, of which all are finite.
     With ``block`` the rows of 2-D indices are added up in blocks of so many, and their sums then.
     With ``bits`` a row of the table is words with a head (dialect ``narrow``), of whose integers the first ``columns``
     count. Of each the bias is added first, and then, fused, the integer times the scale; both times the weight before.
@@ -165,7 +165,7 @@ class BagOp(IRDLOperation):
     @property
     def row_element(self) -> Attribute:
         """What rows of the table are made of, and of the result if it is not wide."""
-        return _verify_table(self.table).get_element_type()
+        return _verify_table(self.table, wide=True).get_element_type()
 
     @property
     def rounds_what(self) -> str:
@@ -175,7 +175,7 @@ class BagOp(IRDLOperation):
     def verify_(self) -> None:
         if self.mode.data not in MODES:
             raise VerifyException(f"mode must be one of {', '.join(MODES)}, not {self.mode.data!r}")
-        _verify_away(self.away, _verify_table(self.table).element_type)
+        _verify_away(self.away, _verify_table(self.table, wide=self.wide is not None).element_type)
         _verify_rounds(self)
         verify_integers("indices", self.indices, [2] if self.offsets is None else [1])
         if self.offsets is not None:

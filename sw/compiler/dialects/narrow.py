@@ -1,7 +1,8 @@
 """Dialect ``narrow``: elements of memory of 16 bits or less, and the f32 that lanes compute with, one by one or along a
 row.
 
-Integers of 8 bits (``ui8``) are widened and nothing is rounded to them; those with a head are in ``narrow_packed``.
+Integers and floats of 8 bits (``ui8``, ``f8E4M3``, ``f8E5M2``) are widened and nothing is rounded to them; those with a
+head are in ``narrow_packed``.
 """
 
 from xdsl.dialects.builtin import UnitAttr, VectorType

@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from daedal.driver.tables.quantised import QuantisedRows
-from daedal.driver.tables.table_sources import Source
+from daedal.driver.tables.table_sources import Source, stand_in
 from daedal.errors import UnsupportedOperation
-from daedal.hw.isa.elements import BFLOAT16
+from daedal.hw.config.core import Config
+from daedal.hw.isa.elements import BFLOAT16, FLOAT8_E4, FLOAT8_E5
 from daedal.runtime.tensors import tensor_of
 
 EXPONENT_BITS, EXPONENT_BIAS = 4, 7
@@ -29,7 +30,7 @@ class PlainRows:
         """Bytes of a row."""
         return self.dim * np.dtype(self.dtype).itemsize
 
-    def source(self, rows: NDArray[np.uint8]) -> Source:
+    def source(self, rows: NDArray[np.uint8], config: Config) -> Source:
         """What is uploaded of rows of bytes: the same bytes."""
         return rows.view(self.dtype)
 
@@ -58,8 +59,11 @@ class Float8Rows:
             numbers = np.ldexp(magnitudes, 127 - self.bias).astype(np.float32)
         return np.where(codes & 0x80, -numbers, numbers)
 
-    def source(self, rows: NDArray[np.uint8]) -> Source:
-        """What is uploaded of rows of bytes: the same numbers of bfloat16, which machines convert."""
+    def source(self, rows: NDArray[np.uint8], config: Config) -> Source:
+        """What is uploaded of rows of bytes: the same bytes if the machine has such numbers, or these as bfloat16."""
+        element = _FLOATS8.get((self.exponent_bits, self.bias))
+        if element is not None and config.float8:
+            return stand_in(rows, element.dtype)
         patterns = (self.decoded().view(np.uint32) >> 16).astype(np.uint16)
         return tensor_of(patterns[rows], rows.shape, BFLOAT16.dtype)
 
@@ -74,6 +78,9 @@ class Float8Rows:
                 f"{self.bias}"
             )
 
+
+_FLOATS8 = {(4, 7): FLOAT8_E4, (5, 15): FLOAT8_E5}
+"""Bits and bias of an exponent -> the element of rows on a device."""
 
 Rows = QuantisedRows | PlainRows | Float8Rows
 

@@ -7,7 +7,7 @@
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,18 +15,22 @@ from numpy.typing import NDArray
 from daedal.base.messages import shown
 from daedal.compiler.frontends.requests.bags import bag_request, ends_of
 from daedal.compiler.frontends.requests.quantised_bags import quantised_request
-from daedal.compiler.frontends.row_formats import FORMATS, rounded, rows_of
+from daedal.compiler.frontends.row_formats import FORMATS, Rows, rounded, rows_of
 from daedal.compiler.operation_compiler import compiler_for
 from daedal.compiler.opt_levels import BEST
 from daedal.driver.device import Device
 from daedal.driver.tables.quantised import QuantisedRows
 from daedal.driver.tables.table_sources import Source, dtype_name, is_tensor
 from daedal.errors import IndexOutOfRange, InvalidOffsets, UnsupportedOperation
+from daedal.hw.config.core import Config
 from daedal.hw.isa.elements import LANE
 from daedal.runtime.diagnostics import say_where
 from daedal.runtime.kernel_launch import run_kernel
 from daedal.runtime.request import Request
 from daedal.runtime.tensors import tensor_of
+
+if TYPE_CHECKING:  # tables do without PyTorch
+    from torch.nn import Module
 
 Array = NDArray[Any]
 
@@ -50,8 +54,9 @@ class Table:
     dim: int
     output_dtype: str
     name: str
-    _form: QuantisedRows | None
-    _rows: Source
+    _layout: Rows
+    _rows: NDArray[np.uint8]
+    _sources: dict[bool, Source]
 
     @classmethod
     def from_rows(
@@ -106,9 +111,7 @@ class Table:
             each = f"{size} for each of {rows} rows of {dim} elements of {format}"
             raise UnsupportedOperation(f"data must have {rows * size} bytes, {each}, not {raw.size}")
         kept = np.ascontiguousarray(raw.reshape(rows, size)[:, : layout.row_bytes])
-        if isinstance(layout, QuantisedRows):
-            return cls(format, dim, output_dtype, name, layout, kept)
-        return cls(format, dim, output_dtype, name, None, layout.source(kept))
+        return cls(format, dim, output_dtype, name, layout, kept, {})
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -149,7 +152,7 @@ class Table:
         factors = None if weights is None else _numbers("weights", weights)
         if given.ndim == 1:
             ends, include_last_offset = ends_of(self.name, given, ends, include_last_offset), True
-        request, lengths = self._request(given, ends, factors), _lengths(given, ends)
+        request, lengths = self._request(device.config, given, ends, factors), _lengths(given, ends)
         pooled = self._run(device, request, given)
         if mode == "mean":
             reciprocals = np.divide(np.float32(1), lengths, dtype=np.float32, where=lengths > 0, out=_ones(lengths))
@@ -164,7 +167,15 @@ class Table:
         result = self.bags(device, given)
         return tensor_of(result, result.shape, self.output_dtype) if is_tensor(indices) else result
 
-    def _request(self, indices: Array, ends: Array | None, weights: Array | None) -> Request:
+    def _source(self, config: Config) -> Source:
+        """What a machine's table is made of: always the same, so that it is uploaded once."""
+        if isinstance(self._layout, QuantisedRows):
+            return self._rows
+        if config.float8 not in self._sources:
+            self._sources[config.float8] = self._layout.source(self._rows, config)
+        return self._sources[config.float8]
+
+    def _request(self, config: Config, indices: Array, ends: Array | None, weights: Array | None) -> Request:
         """The look-up without the rows that were pruned."""
         flat, there = indices, indices != -1
         if not there.all():
@@ -178,15 +189,16 @@ class Table:
             ends, flat = before[ends], indices[there]
             weights = None if weights is None else weights[there]
         options: Any = {"include_last_offset": ends is not None}
-        if self._form is not None:
-            return quantised_request(self.name, self._rows, self._form, flat, ends, weights, **options)
-        options |= {"is_fused": weights is not None, "is_wide": dtype_name(self._rows) != LANE.dtype}
-        return bag_request(self.name, self._rows, flat, ends, weights, **options)
+        rows = self._source(config)
+        if isinstance(self._layout, QuantisedRows):
+            return quantised_request(self.name, rows, self._layout, flat, ends, weights, **options)
+        options |= {"is_fused": weights is not None, "is_wide": dtype_name(rows) != LANE.dtype}
+        return bag_request(self.name, rows, flat, ends, weights, **options)
 
     def _run(self, device: Device, request: Request, given: Array) -> Array:
         kernel = compiler_for(device.config, "fatal", BEST)(request.operation, request.has_long_bags)
         with device.turn, device.preparing():
-            table = device.bind_table(self.name, self._rows, form=request.form)
+            table = device.bind_table(self.name, request.table, form=request.form)
             buffers = {**request.buffers, "table": table, "out": (request.rows, self.dim)}
             try:
                 return run_kernel(device, kernel, buffers, request.values).outputs["out"]
@@ -194,6 +206,17 @@ class Table:
                 if request.buffers["indices"].size == given.size:  # positions are those that were given
                     say_where(error, self.name, request, len(self))
                 raise
+
+
+def traceable(module: "Module") -> "Module":
+    """A module for ``torch.compile``, with operators on rows of bytes in place of PyTorch's quantised embeddings, which
+    cannot be traced. The module is not changed, and their tables are as they are now.
+    """
+    from daedal.compiler.frontends.torch.ops import quantised_bags  # its operators' results have shapes then
+    from daedal.compiler.frontends.torch.trace.quantised_modules import with_operators
+
+    assert quantised_bags.LIBRARY is not None
+    return with_operators(module)
 
 
 def _array(what: str, values: Any) -> Array:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from daedal.driver.tables.digests import address_of, digest_of
+from daedal.hw.isa.elements import FLOATS8
 
 if TYPE_CHECKING:  # the driver does without PyTorch where there are no tensors
     from torch import Tensor
@@ -33,6 +34,9 @@ STAND_INS = {
     "float8_e8m0fnu": "uint8",
 }
 """Types that PyTorch has and NumPy does not -> the integers as which arrays have their elements, bit for bit."""
+
+_INTEGERS = STAND_INS | {element.dtype: element.array for element in FLOATS8}
+"""The same, and of rows on devices that PyTorch does not have either."""
 
 Place: TypeAlias = tuple[object, ...]
 """Address, sizes, strides and type of a source, and whether its signs are still to be changed."""
@@ -118,12 +122,12 @@ class StandIn(np.ndarray[Any, Any]):
     @property
     def stands_for(self) -> str:
         """What PyTorch calls the type; nothing if the elements are others by now."""
-        return self._dtype if self._dtype and self.dtype == STAND_INS[self._dtype] else ""
+        return self._dtype if self._dtype and self.dtype == _INTEGERS[self._dtype] else ""
 
 
 def stand_in(array: NDArray[Any], dtype: str) -> NDArray[Any]:
     """The array, over the same memory, as elements of the type by this name."""
-    if dtype not in STAND_INS:
+    if dtype not in _INTEGERS:
         return array
     found = array.view(StandIn)
     found._dtype = dtype
@@ -143,7 +147,7 @@ def name_of(dtype: object) -> str:
 
 def array_type(dtype: str) -> np.dtype[Any]:
     """The type that arrays have for elements of a type by this name; TypeError if there is none."""
-    return np.dtype(STAND_INS.get(dtype, dtype))
+    return np.dtype(_INTEGERS.get(dtype, dtype))
 
 
 def place_of(source: Source) -> Place:

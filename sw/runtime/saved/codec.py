@@ -11,10 +11,10 @@ from functools import cache
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from daedal.base.messages import shown
-from daedal.hw.isa.elements import ELEMENTS, QUANTISED, Element
+from daedal.hw.isa.elements import ELEMENTS, FLOATS8, QUANTISED, Element
 
 _NAME = "is"
-_ELEMENTS = {element.name: element for element in (*ELEMENTS, *QUANTISED)}
+_ELEMENTS = {element.name: element for element in (*ELEMENTS, *QUANTISED, *FLOATS8)}
 
 
 def encode(value: Any) -> Any:

@@ -13,7 +13,7 @@ import daedal
 from daedal.compiler.frontends.requests.emb_builder import build
 from daedal.compiler.interpreters import interpret
 from daedal.compiler.pipeline import compile_emb
-from daedal.hw.isa.elements import BINARY16
+from daedal.hw.isa.elements import BINARY16, FLOATS8, Element
 from daedal.hw.isa.spec.binary32 import fused
 from daedal.runtime.operations import Bag
 from tests.compiler.layers.test_quantised_bags import EDGE
@@ -165,8 +165,27 @@ def test_every_code_of_8_bits(exponent_bits: int, bias: int, narrow: daedal.Devi
         codes, format="fbgemm-fp8", rows=16, dim=16, exponent_bits=exponent_bits, exponent_bias=bias
     )
     found = table.rows(narrow, np.arange(16))
+    is_kept = (exponent_bits, bias) in ((4, 7), (5, 15))
+    assert narrow.tables["table"].row_bytes == (16 if is_kept else 32)
     assert found.tobytes() == (float8(codes, exponent_bits, bias) + np.float32(0)).tobytes()
     assert len(table) == 16
+
+
+def test_float8_on_machines_that_have_part_of_it(narrow: daedal.Device) -> None:
+    """A table goes to several machines, and once to each: as bytes, or as bfloat16 where there is that alone."""
+    rng = np.random.default_rng(53)
+    codes = rng.integers(0, 256, (9, 31), dtype=np.uint8)
+    table = daedal.quantized.Table.from_rows(codes, format="fbgemm-fp8", rows=9, dim=31, name="codes")
+    indices = rng.integers(0, 9, (4, 6))
+    found = [table.bags(narrow, indices).tobytes()]
+    there = narrow.tables["codes"]
+    found.append(table.bags(narrow, indices).tobytes())
+    assert there.row_bytes == 31 and narrow.tables["codes"] is there
+    for config in (replace(EDGE, name="edge-bfloat16", quantised=0, bfloat16=1), replace(NARROW, binary16=0)):
+        with daedal.Device.open("emulator", config=config) as opened:
+            found.append(table.bags(opened, indices).tobytes())
+            assert opened.tables["codes"].row_bytes == 62
+    assert len(set(found)) == 1
 
 
 def test_a_nan_stays_one(narrow: daedal.Device) -> None:
@@ -220,11 +239,16 @@ def test_rows_of_16_bits_stay_so(narrow: daedal.Device) -> None:
     assert narrow.tables["halves"].row_bytes == 64
 
 
-def test_every_level_of_wide_sums() -> None:
-    """Rows of 16 bits, results of 32, with weights that are not rounded."""
+@pytest.mark.parametrize("element", [BINARY16, *FLOATS8], ids=lambda element: element.mlir)
+def test_every_level_of_wide_sums(element: Element) -> None:
+    """Rows of 16 or 8 bits, results of 32, with weights that are not rounded."""
     rng = np.random.default_rng(53)
-    bag = Bag("sum", 12, 64, 64, is_weighted=True, is_fused=True, element=BINARY16, is_wide=True)
+    bag = Bag("sum", 12, 64, 64, is_weighted=True, is_fused=True, element=element, is_wide=True)
     table, weights = rng.standard_normal((9, 12)).astype(np.float16), rng.standard_normal(30, np.float32)
+    numbers = table.astype(np.float32)
+    if element in FLOATS8:
+        table = rng.integers(0, 256, (9, 12), dtype=np.uint8)
+        numbers = float8(table, *((4, 7) if element is FLOATS8[0] else (5, 15)))
     buffers = {
         "table": table, "indices": rng.integers(0, 9, 30), "offsets": np.array([0, 0, 7, 30]), "weights": weights,
         "out": np.zeros((3, 12), np.float32),
@@ -234,7 +258,7 @@ def test_every_level_of_wide_sums() -> None:
     expected = np.zeros((3, 12), np.float32)
     for b, (start, end) in enumerate(((0, 0), (0, 7), (7, 30))):
         for p in range(start, end):
-            row = table[buffers["indices"][p]].astype(np.float32)
+            row = numbers[buffers["indices"][p]]
             expected[b] = fused(row, np.full(12, weights[p]), expected[b])
     assert all(result.tobytes() == expected.tobytes() and result.dtype == np.float32 for result in results)
 

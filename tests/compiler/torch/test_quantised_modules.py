@@ -10,6 +10,9 @@ from torch import Tensor, nn
 import daedal
 from daedal.bench.workloads.runner import same_bits
 from tests.compiler.layers.test_quantised_bags import EDGE
+from tests.compiler.torch.dynamo_support import fresh
+
+__all__ = ["fresh"]
 
 pytestmark = pytest.mark.filterwarnings("ignore:torch.quantize_per")
 
@@ -80,6 +83,21 @@ def test_a_model_with_several(quantised: daedal.Device) -> None:
         assert list(model.parts.children()) == before
         model.plain.weight.mul_(2)
         assert same_bits(executable(*inputs), model(*inputs))
+
+
+def test_dynamo_after_they_are_replaced(quantised: daedal.Device) -> None:
+    torch.manual_seed(4)
+    model = Model().eval()
+    inputs = (torch.randint(0, 20, (5, 4)), torch.randint(0, 30, (5, 2)), torch.randint(0, 10, (5, 3)))
+    compiled = torch.compile(
+        daedal.quantized.traceable(model), backend="daedal", fullgraph=True, options={"device": quantised}
+    )
+    with torch.no_grad():
+        assert same_bits(compiled(*inputs), model(*inputs))
+    offloaded = [name for graph in daedal.graphs(quantised) for name in graph.offloaded]
+    assert len(offloaded) == 3
+    plain = nn.Linear(3, 2)
+    assert daedal.quantized.traceable(plain) is plain
 
 
 def test_a_pruned_table_is_pytorchs(quantised: daedal.Device) -> None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from daedal.hw.config.core import Config
-from daedal.hw.isa.elements import BINARY32, HEAD_WORDS, LANE, LENGTH_ELEMENTS, UNSIGNED
+from daedal.hw.isa.elements import BINARY32, HEAD_WORDS, LANE, LENGTH_ELEMENTS, UNSIGNED, UNSTORED
 from daedal.hw.isa.instructions import CONVERTED, HEAD, KEEP, KEPT, Mode, OperandKind, VectorOp
 from daedal.hw.isa.operations import OPERATIONS, operations_in
 from daedal.hw.isa.program import Word
@@ -203,7 +203,7 @@ class Callbacks:
         length = self.lengths[index]
         if dice.config.scalars and dice.chance(0.4):
             return self.scalar_shape(length)
-        if kind in STORES and self.types[length] in UNSIGNED:
+        if kind in STORES and self.types[length] in UNSTORED:
             return Shape("nop")
         if kind == "store":
             return Shape("store", length) if self.readable(length) else Shape("nop")
@@ -392,7 +392,7 @@ class Callbacks:
         operands = operands if dice.chance(0.6) else operands[::-1]
         if two:
             return {"op": dice.pick(binary), "a": operands[0], "b": operands[1]}
-        can_round = dice.config.rounds and self.types.get(shape.length) not in UNSIGNED
+        can_round = dice.config.rounds and self.types.get(shape.length) not in UNSTORED
         if unary is UNARY and can_round and dice.chance(0.3):
             unary = ROUNDS
         return {"op": dice.pick(unary), "a": operands[0]}

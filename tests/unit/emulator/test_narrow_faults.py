@@ -94,4 +94,7 @@ def test_heads(halves: Bench, kind: LengthField, mode: Mode) -> None:
 
 def test_other_rows_have_no_heads(halves: Bench) -> None:
     assert headed(halves, 2, LengthField.ELEMENTS, DIM - 2) == (Cause.FRAMING, Queue.VECTOR0, DIM - 2)
+    for kind in (LengthField.FLOAT8_E4, LengthField.FLOAT8_E5):
+        assert headed(halves, 0, kind, 4 * DIM)[0] is Cause.NONE
+        assert headed(halves, 2, kind, 4 * DIM - 8) == (Cause.FRAMING, Queue.VECTOR0, 4 * DIM - 8)
     assert headed(halves, 2, LengthField.BINARY16, 2 * DIM - 4) == (Cause.FRAMING, Queue.VECTOR0, 2 * DIM - 4)

@@ -5,7 +5,7 @@ import random
 import cocotb
 import numpy as np
 
-from daedal.hw.isa.elements import UNSIGNED
+from daedal.hw.isa.elements import UNSTORED
 from daedal.hw.isa.instructions import CONVERTED, KEEP, KEPT, OperandKind, VectorOp
 from daedal.hw.isa.launch import Cause, Queue
 from daedal.hw.isa.words import LengthField
@@ -21,7 +21,7 @@ ADD = {"op": VectorOp.ADD, "a": Q0, "c": 1, "destination": 1}
 
 
 def narrow_kinds() -> tuple[LengthField, ...]:
-    return tuple(kind for kind in bench_config().length_fields[1:] if kind not in UNSIGNED)
+    return tuple(kind for kind in bench_config().length_fields[1:] if kind not in UNSTORED)
 
 
 @cocotb.test()

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from daedal.hw.config.core import Config
-from daedal.hw.isa.elements import UNSIGNED
+from daedal.hw.isa.elements import UNSTORED
 from daedal.hw.isa.instructions import Instruction
 from daedal.hw.isa.program import pack
 from daedal.hw.isa.spec.binary32 import from_bits
@@ -62,9 +62,9 @@ class Model:
 
     def row(self, queue: int, elements: int, kind: LengthField) -> Patterns:
         """A row of the vector queue, which is recorded: of 16-bit elements with what is behind an odd one."""
-        is_odd = kind not in (LengthField.ELEMENTS, *UNSIGNED) and elements % 2
+        is_odd = kind not in (LengthField.ELEMENTS, *UNSTORED) and elements % 2
         made = self._make_row(elements + 1 if is_odd else elements)
-        if kind in UNSIGNED:
+        if kind in UNSTORED:
             made = made.astype(np.uint8)[: patterns_in(elements, kind)]
         else:
             made = narrow(from_bits(made), kind)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from daedal.hw.config.core import Config
-from daedal.hw.isa.elements import HEAD_WORDS, LENGTH_ELEMENTS, UNSIGNED
+from daedal.hw.isa.elements import HEAD_WORDS, LENGTH_ELEMENTS, UNSIGNED, UNSTORED
 from daedal.hw.isa.instructions import CONVERTED, HEAD, KEEP, KEPT, Mode, OperandKind, VectorOp
 from daedal.hw.isa.operations import OPERATIONS, OperationUnit, operations_in
 from daedal.hw.isa.program import Word
@@ -182,7 +182,7 @@ class Generator:
             register = {"kind": REGISTER, "number": rng.randrange(self.config.vector_registers)}
             return {"op": op, "a": register, "clear": rng.getrandbits(1)}
         length = rng.choice(list(self.groups))
-        if self.kinds[length] in UNSIGNED and op in STORES:
+        if self.kinds[length] in UNSTORED and op in STORES:
             op = VectorOp.FMA
         group = self.groups[length]
         code: Code = {"op": op, "length": length, "destination": rng.choice(group), "c": rng.choice(group)}

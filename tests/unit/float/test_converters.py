@@ -1,6 +1,7 @@
 """Conversions of 16-bit elements: RTL, emulator, specification and PyTorch agree on every code and on every tie."""
 
 import ctypes
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -22,10 +23,12 @@ from daedal.hw.execute_unit.fpu.float_narrow import FloatNarrow
 from daedal.hw.execute_unit.fpu.float_shorten import FloatShorten
 from daedal.hw.execute_unit.fpu.float_unsigned import FloatUnsigned
 from daedal.hw.execute_unit.fpu.float_widen import FloatWiden
+from daedal.hw.execute_unit.stage_layouts import kind_bits
 from daedal.hw.isa.spec.binary32 import as_bits, from_bits
 from daedal.hw.isa.spec.narrow import narrow, rounded, widen
 from daedal.hw.isa.tools import c_header
 from daedal.hw.isa.words import LengthField
+from tests.fuzz.configs import TYPES
 
 HERE = Path(__file__).parent
 EMULATOR = HERE.parents[2] / "cosim" / "emulator"
@@ -36,6 +39,8 @@ MACHINES = {
     "both": (Config(binary16=1, bfloat16=1), NARROW),
     "binary16": (Config(binary16=1), NARROW[:1]),
     "bfloat16": (Config(bfloat16=1), NARROW[1:]),
+    "float8": (replace(TYPES, bfloat16=0), NARROW[:1]),
+    "all": (TYPES, NARROW),
 }
 
 
@@ -44,7 +49,7 @@ class Converters(wiring.Component):
 
     def __init__(self, config: Config) -> None:
         self.config = config
-        ports = {"element": In(16), "number": In(32), "kind": In(2)}
+        ports = {"element": In(16), "number": In(32), "kind": In(kind_bits(config))}
         super().__init__(ports | {"widened": Out(32), "narrowed": Out(16), "shortened": Out(32), "integer": Out(32)})
 
     def elaborate(self, platform: object) -> Elaboratable:
@@ -54,8 +59,8 @@ class Converters(wiring.Component):
         m.submodules.unsigned = unsigned = FloatUnsigned()
         m.d.comb += [
             widen.i.eq(self.element), widen.kind.eq(self.kind), self.widened.eq(widen.o),
-            narrow.i.eq(self.number), narrow.kind.eq(self.kind), self.narrowed.eq(narrow.o),
-            shorten.i.eq(self.number), shorten.kind.eq(self.kind), self.shortened.eq(shorten.o),
+            narrow.i.eq(self.number), narrow.kind.eq(self.kind[:2]), self.narrowed.eq(narrow.o),
+            shorten.i.eq(self.number), shorten.kind.eq(self.kind[:2]), self.shortened.eq(shorten.o),
             unsigned.i.eq(self.element), self.integer.eq(unsigned.o),
         ]  # fmt: skip
         return m
@@ -153,6 +158,19 @@ def test_every_integer() -> None:
     for kind, bits in ((LengthField.UNSIGNED8, 8), (LengthField.UNSIGNED4, 4), (LengthField.UNSIGNED2, 2)):
         found = through("both", "emulator_integers", kind, codes)
         assert np.array_equal(found, as_bits((codes & (1 << bits) - 1).astype(np.float32)))
+
+
+@pytest.mark.rtl
+@pytest.mark.parametrize("machine", ["float8", "all"])
+def test_every_number_of_8_bits(machine: str) -> None:
+    """RTL, specification, emulator, and the other definition: the code's bits as binary32, times a power of two."""
+    codes = np.arange(256, dtype=np.uint32)
+    for kind, bits, bias in ((LengthField.FLOAT8_E4, 4, 7), (LengthField.FLOAT8_E5, 5, 15)):
+        magnitudes = from_bits((codes & 0x7F) << (16 + bits)).astype(np.float64) * 2.0 ** (127 - bias)
+        expected = as_bits(magnitudes.astype(np.float32)) | (codes & 0x80) << 24
+        assert np.array_equal(as_bits(widen(codes.astype(np.uint8), kind)), expected)
+        for function in ("rtl_widen", "emulator_widen", "emulator_integers"):
+            assert np.array_equal(through(machine, function, kind, codes), expected), (kind, function)
 
 
 @pytest.mark.rtl

@@ -5,7 +5,7 @@ import numpy as np
 from daedal.driver.tables.table_sources import STAND_INS, Source, array_type, dtype_name
 from daedal.errors import UnsupportedOperation
 from daedal.hw.config.core import Config
-from daedal.hw.isa.elements import BINARY16, BINARY32, ELEMENTS, LENGTH_ELEMENTS, Element
+from daedal.hw.isa.elements import BINARY16, BINARY32, ELEMENTS, FLOATS8, LENGTH_ELEMENTS, Element
 from daedal.hw.isa.words import PITCH_BITS
 from daedal.runtime.request import LONGEST_BAG, Array, exact_counts
 
@@ -14,6 +14,8 @@ LONGEST_ROW = (1 << PITCH_BITS) - 64
 
 ROW_TYPES = {element.dtype: element for element in ELEMENTS}
 """Type of a table, as NumPy and PyTorch call it -> what its rows are made of, for all that computes with them."""
+
+_FLOATS8 = {element.dtype: element for element in FLOATS8}
 
 COPIED_TYPES = frozenset(
     [*(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)), "bool", *STAND_INS]
@@ -64,6 +66,8 @@ def _width(name: str, table: Source, size: int) -> int:
 def element_of(name: str, table: Source) -> Element:
     """What the rows of a table are made of; UnsupportedOperation for what the machine does not have."""
     found = dtype_name(table)
+    if found in _FLOATS8:
+        return _FLOATS8[found]
     if found not in ROW_TYPES:
         raise UnsupportedOperation(f"{name}: the table must be of {' or '.join(ROW_TYPES)}, not {found}: convert it")
     return ROW_TYPES[found]

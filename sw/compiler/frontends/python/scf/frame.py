@@ -17,7 +17,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
-from daedal.compiler.dialects.elements import ELEMENT_TYPES, LANE, READ_TYPES
+from daedal.compiler.dialects.elements import ELEMENT_TYPES, INTEGER_TYPES, LANE
 from daedal.compiler.frontends.python.scf.expressions import Expressions
 from daedal.compiler.frontends.python.scf.scopes import Scopes
 from daedal.compiler.frontends.python.scf.values import Binding
@@ -36,7 +36,7 @@ from daedal.runtime.loops.integers import (
 from daedal.runtime.loops.signature import FLOATS, Argument, Signature, ir_name
 
 _ONE = Number(1)
-_KINDS = {element: kind for kind, element in (ELEMENT_TYPES | READ_TYPES).items()}
+_KINDS = {element: kind for kind, element in (ELEMENT_TYPES | INTEGER_TYPES).items()}
 _ELEMENTS: dict[str, Attribute] = {
     **{name: _KINDS[element] for name, element in FLOATS.items()}, "i32": i32, "i64": i64,
 }  # fmt: skip
