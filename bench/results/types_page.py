@@ -9,7 +9,7 @@ from daedal.bench.suites.element_types import NAME
 
 HEAD = """# Types of elements
 
-Made by `python -m bench.results` from `bench/results/types.json`; do not edit."""
+Made by `python -m bench.results` from `bench/results/types*.json`; do not edit."""
 
 TEXT = """*Simulated*: cycles a row / share of the memory's limit / useful bytes of what its pins can move, by
 elements of a row ([what is measured](measuring/bench.md#types)). Useful bytes are those of rows (of integers with scale

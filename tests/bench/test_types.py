@@ -8,7 +8,7 @@ import pytest
 import torch
 from click.testing import CliRunner
 
-from bench.results import types_page
+from bench.results import files, types_page
 from daedal.bench import registry
 from daedal.bench.host import Host
 from daedal.bench.suite import Machine, Order, Row, is_broken
@@ -106,6 +106,15 @@ def test_rtl() -> None:
         assert row["row_lines"] == 20 * typed.device_lines(16)
 
 
+def test_landed_gathers_take_what_gathers_of_the_same_bytes_do() -> None:
+    """A row of twice as many elements of half the size."""
+    wide, narrow = (files.results()[name]["results"]["types"] for name in ("types", "types-narrow16"))
+    cycles = {(row["workload"], row["memory"]): row["cycles"] for row in wide}
+    for row in (row for row in narrow if row["mode"] == "gather" and row["type"] in ("bf16", "fp16")):
+        same = cycles["fp32 gather 32", row["memory"]]
+        assert abs(row["cycles"] - same) < 0.01 * same
+
+
 def test_a_table_that_is_wider_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     found = element_types._verdict(Typed("int8", "sum", 64, bags=1, pooling=2), Machine(TYPES), "", 32)
     assert found == "32 lines were read out of tables for rows of 10"
@@ -169,8 +178,11 @@ def test_the_page() -> None:
         "outcome": "at most 34: reached",
     }  # fmt: skip
     document = {"facts": {"revision": "abc", "processor": "P"}, "results": {"types": [row, {**row, "type": "bf16"}]}}
-    text = types_page.page(document)
+    narrow = {**row, "config": "narrow16", "outcome": "at most 6.5: missed", "torch_share": None}
+    other = {"facts": {"revision": "def", "processor": "P"}, "results": {"types": [narrow]}}
+    text = types_page.page([document, other])
     assert (
         "| int8 | sum | 33.25 / 0.17 / 0.15 | at most 34: reached |" in text and "| int8 | sum | 0.50 / 0.75 |" in text
     )
-    assert "2 of 2 goals" in text
+    assert "2 of 3 goals" in text and "Commit: abc, def" in text
+    assert "## narrow16 on ideal" in text and text.count("0.50 / 0.75") == 2
