@@ -92,6 +92,18 @@ def run_kernel(
     return submit_kernel(device, kernel, buffers, values).finish()
 
 
+class PlacedKernel(Handle):
+    """A run of a kernel whose buffers are checked and in device memory, and which is not launched yet."""
+
+    def __init__(self, run: KernelLaunch, submit: Callable[[Callable[[Record | None], None]], Launch]) -> None:
+        self._run, self._submit = run, submit
+
+    def submit(self) -> KernelLaunch:
+        """Launch it, once."""
+        self._run.launch = self._submit(self._run.ended)
+        return self._run
+
+
 def submit_kernel(
     device: Device,
     kernel: Kernel,
@@ -99,7 +111,18 @@ def submit_kernel(
     values: Mapping[str, int] | None = None,
     filled: Callable[[Mapping[str, NDArray[Any]]], None] = lambda outputs: None,
 ) -> KernelLaunch:
-    """Submit a run of ``kernel`` with these buffers and numbers.
+    """Submit a run of ``kernel`` with these buffers and numbers; see :func:`place_kernel`."""
+    return place_kernel(device, kernel, buffers, values, filled).submit()
+
+
+def place_kernel(
+    device: Device,
+    kernel: Kernel,
+    buffers: Mapping[str, Any],
+    values: Mapping[str, int] | None = None,
+    filled: Callable[[Mapping[str, NDArray[Any]]], None] = lambda outputs: None,
+) -> PlacedKernel:
+    """Make ready a run of ``kernel`` with these buffers and numbers.
 
     When it has ended well, ``filled`` is given the outputs.
 
@@ -128,8 +151,7 @@ def submit_kernel(
     reads = [region_of(buffer) for buffer in placed.values()]
     writes = [region_of(placed[spec.name]) for spec in kernel.buffers if spec.is_output]
     arguments = kernel.launch_arguments(placed, values)
-    run.launch = device.submit(program, arguments, reads=reads, writes=writes, ended=run.ended)
-    return run
+    return PlacedKernel(run, lambda ended: device.submit(program, arguments, reads=reads, writes=writes, ended=ended))
 
 
 def _check_distinct(name: str, numbers: NDArray[Any]) -> None:

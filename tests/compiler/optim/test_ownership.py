@@ -197,3 +197,37 @@ def test_no_room_for_a_table() -> None:
         twins.step(PROBE)
         assert "of the device's memory" in daedal.graphs(small)[-1].explain()
         twins.check()
+
+
+class Penalised(nn.Module):
+    """A table with which PyTorch computes as well."""
+
+    def __init__(self, inner: nn.Module) -> None:
+        super().__init__()
+        self.inner = inner
+
+    def forward(self, indices: torch.Tensor, offsets: torch.Tensor) -> torch.Tensor:
+        found: torch.Tensor = self.inner(indices, offsets) + self.inner.table.weight.abs().sum()
+        return found
+
+
+def test_graphs_in_which_pytorch_reads_the_table(ahead: Twins) -> None:
+    """They compute with the device's rows, on whichever device they are compiled for."""
+    with daedal.Device.open("emulator", config="ddr3") as other, torch.no_grad():
+        for device in (ahead.device, other):
+            fast = torch.compile(Penalised(ahead.model), backend="daedal", options={"device": device})
+            assert same(fast(*PROBE), Penalised(ahead.plain)(*PROBE))
+            with torch.enable_grad():
+                ahead.step(PROBE)
+
+
+@pytest.mark.parametrize("is_same", [True, False])
+def test_executables_of_compile(ahead: Twins, is_same: bool) -> None:
+    with daedal.Device.open("emulator", config="ddr3") as other:
+        device = ahead.device if is_same else other
+        with torch.no_grad():
+            executable = daedal.compile(ahead.model, PROBE, device=device)
+        for _ in range(3):
+            with torch.no_grad():
+                assert same(executable(*PROBE), ahead.plain(*PROBE))
+            ahead.step(PROBE)

@@ -19,7 +19,7 @@ from daedal.compiler.frontends.torch.host.host_subgraphs import compile_rest
 from daedal.compiler.frontends.torch.host.process_state import Modes
 from daedal.compiler.frontends.torch.operators import calls
 from daedal.compiler.frontends.torch.ops.operation import Operation
-from daedal.compiler.frontends.torch.training.suitability import is_trained, record, why_not_now
+from daedal.compiler.frontends.torch.training.suitability import fetch_rows, is_trained, record, why_not_now
 from daedal.driver.device import Device
 from daedal.errors import UnsupportedOperation
 from daedal.runtime.batch.fast_path import FastPath
@@ -175,7 +175,7 @@ class Schedule:
                 request = self._request(call, sources)
                 result = record(call, request, sources, self._work.call(call, request))
             except UnsupportedOperation as error:
-                return self._work.refuse(call, sources, error)
+                return self._refuse(call, sources, error)
             if call.is_direct and (prepared := self._work.prepare_one(call, request, sources)) is not None:
                 ready.append(prepared)
             return result
@@ -206,7 +206,7 @@ class Schedule:
                 try:
                     members.append(Member(node, call, self._request(call, each), each))
                 except UnsupportedOperation as error:
-                    results[node] = self._work.refuse(call, each, error)
+                    results[node] = self._refuse(call, each, error)
             trained = [member for member in members if is_trained(member.sources)]
             if members:
                 results |= self._work.group(members, () if trained else group.joins)
@@ -313,6 +313,11 @@ class Schedule:
                     self._own.add(self._graph.call_function(named("settle", self._settle), ()))
                 given = False
             given |= node in self._launches
+
+    def _refuse(self, call: Operation, sources: Sequence[Any], error: UnsupportedOperation) -> Tensor:
+        """What becomes of an operation that the machine does not do: on the rows that the device may have."""
+        fetch_rows(sources)
+        return self._work.refuse(call, sources, error)
 
     def _settle(self) -> None:
         self._work.settle()

@@ -16,6 +16,7 @@ from daedal.driver.device import Device
 from daedal.driver.memory.layout import row_mapping, row_pitch
 from daedal.driver.tables.table_store import Table, Use
 from daedal.errors import StaleParameter
+from daedal.runtime.ahead import has_met, is_ahead
 from daedal.runtime.request import Request
 
 _CHUNK = 1 << 24
@@ -53,6 +54,8 @@ class Owner:
         """Where its rows are on the device, once launches have changed them."""
         self._is_ahead = self._is_fetched = False
         """Whether launches have changed the table since it was uploaded, and the host has got its rows since then."""
+        self._lost = ""
+        """What went wrong when the device changed rows that the host did not have."""
         self._version = 0
         """What PyTorch counts of the host's changes, when the device went ahead."""
         self._digests: Array = np.empty(0, np.uint64)
@@ -149,7 +152,16 @@ class Owner:
             self._digests = _row_digests(self._host.numpy())
             self._version = self._host._version
         self._is_ahead, self._is_fetched = True, False
+        is_ahead(self)
         self.device.table_ahead(self._host, self._counts)
+
+    def lose(self, why: str) -> None:
+        """A launch that changes the table did not end well: who knows which rows it has changed."""
+        if not self.is_ahead:  # the host has the rows as they were before
+            self._is_ahead = self._is_fetched = False
+            self.device.table_changed(self._host)
+        else:
+            self._lost = why
 
     @property
     def is_ahead(self) -> bool:
@@ -158,12 +170,20 @@ class Owner:
 
     def _counts(self) -> bool:
         """Whether the device's rows are those that count."""
+        self._check_lost()
         if self._host._version == self._version:
             return True
         if self._is_fetched:  # written after that, so nothing is lost
             self._is_ahead = False
             return False
         raise self._stale("was changed on the host while the device has later rows")
+
+    def _check_lost(self) -> None:
+        if self._lost:
+            raise StaleParameter(
+                f"parameter {self.name!r} has lost its rows in a launch that failed ({self._lost}): load a checkpoint "
+                "into the module, after which opt.sync() takes it"
+            )
 
     def _stale(self, what: str) -> StaleParameter:
         return StaleParameter(
@@ -183,8 +203,10 @@ class Owner:
 
     def fetch(self) -> None:
         """Let the host have the rows that the device has. The device's still count."""
+        has_met(self)
         if not self.is_ahead:
             return
+        self._check_lost()
         if self._host._version != self._version:
             raise self._stale("was changed on the host while the device has later rows")
         self._download(None)
@@ -195,14 +217,18 @@ class Owner:
         if not self._is_ahead:
             return
         host = self._host
+        if self._lost and self._host._version == self._version:
+            self._check_lost()
+        lost, self._lost = self._lost, ""
         with torch._C.DisableTorchFunctionSubclass():
             now = self.parameter.detach()
         is_written = host._version != self._version
         if now.data_ptr() != host.data_ptr():
             self._host, is_written = now, True
-        elif not self._is_fetched:
+        elif not self._is_fetched and not lost:
             self._download(_row_digests(host.numpy()) == self._digests if is_written else None)
         self._is_ahead = self._is_fetched = False
+        has_met(self)
         self.device.table_met(host)
         if is_written:
             self.device.table_changed(host)

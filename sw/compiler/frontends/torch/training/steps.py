@@ -13,13 +13,12 @@ from daedal.compiler.frontends.python.function import KernelFunction
 from daedal.compiler.frontends.torch.training.owner import Owner
 from daedal.compiler.frontends.torch.training.recording import Array, Pair, Samples, accumulated
 from daedal.compiler.library.segments import Segments, segments
-from daedal.driver.device import Device
 from daedal.driver.memory.layout import line_pitch, row_pitch
 from daedal.driver.tables.table_store import Table
 from daedal.errors import IndexOutOfRange, UnsupportedOperation
 from daedal.hw.config.core import Config
 from daedal.runtime.kernel import Kernel
-from daedal.runtime.kernel_launch import KernelLaunch, submit_kernel
+from daedal.runtime.kernel_launch import KernelLaunch, PlacedKernel, place_kernel
 from daedal.runtime.launch_arguments import Buffer
 from daedal.runtime.loops.signature import ir_name
 
@@ -57,8 +56,8 @@ class Update:
         self.owner, self._function = owner, function
         self._arrays, self._numbers = dict(arrays), dict(numbers)
 
-    def submit(self, table: Table) -> KernelLaunch:
-        """Launch it."""
+    def place(self, table: Table) -> PlacedKernel:
+        """Put what it needs into device memory."""
         device = self.owner.device
         kernel = kernel_for(self._function, table.dim, device.config)
         if isinstance(kernel, str):
@@ -69,7 +68,7 @@ class Update:
         with default_float_mode(), np.errstate(over="ignore"):
             bits = {name: int(np.float32(number).view(np.uint32)) for name, number in self._numbers.items()}
         given = {ir_name(name): number for name, number in {**values, **bits}.items()}
-        return submit_kernel(device, kernel, buffers, {name: given[name] for name in kernel.values})
+        return place_kernel(device, kernel, buffers, {name: given[name] for name in kernel.values})
 
 
 def _shape(source: Table | Buffer | Array) -> tuple[int, ...]:
@@ -134,7 +133,25 @@ def _check(owner: Owner, samples: Samples) -> None:
         )
 
 
-def finish(device: Device, launches: Sequence[KernelLaunch]) -> None:
-    """Wait for launches, which are behind each other."""
-    for launch in launches:
-        launch.finish()
+def run(launches: Sequence[PlacedKernel]) -> None:
+    """Launch these behind each other, and wait for all of them. An interrupt from the keyboard comes when they have
+    ended.
+    """
+    running: list[KernelLaunch] = []
+    interrupt: KeyboardInterrupt | None = None
+    try:
+        running += [launch.submit() for launch in launches]
+        for each in running:
+            each.result()
+    except KeyboardInterrupt as error:
+        interrupt = error
+        if len(running) < len(launches):
+            raise
+        for each in running:
+            each.result()
+    if interrupt is not None:
+        raise Interrupted from interrupt
+
+
+class Interrupted(KeyboardInterrupt):
+    """An interrupt from the keyboard during launches, which have ended well."""

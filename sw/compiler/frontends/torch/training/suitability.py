@@ -1,6 +1,6 @@
 """Which operations of a graph are trained on a device: on tables that an optimizer of ``daedal.optim`` has there."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 import torch
@@ -48,7 +48,10 @@ def why_not_now(operation: Operation, sources: Sequence[Any], device: Device | N
     owner = owner_of(sources[0]) if sources else None
     if not isinstance(owner, Owner):
         return NEEDS_GRADIENT
-    return _why_only_table(operation, sources) or owner.why_not(operation, device)
+    reason = _why_only_table(operation, sources) or owner.why_not(operation, device)
+    if reason is None:
+        owner.table()  # where a step can change it
+    return reason
 
 
 def _why_only_table(operation: Operation, sources: Iterable[Any]) -> str | None:
@@ -56,6 +59,21 @@ def _why_only_table(operation: Operation, sources: Iterable[Any]) -> str | None:
     if any(isinstance(each, Tensor) and each.requires_grad for each in others):
         return "its weights need a gradient, which is PyTorch's"
     return None
+
+
+def fetch_rows(values: Iterable[Any]) -> None:
+    """Let the host have the rows of those of these values that are parameters of a device: PyTorch works on them, in a
+    graph of Dynamo's, where it does not ask parameters.
+    """
+    for each in values:
+        if (owner := owner_of(each)) is not None:
+            owner.fetch()
+
+
+def for_pytorch(graph: fx.Graph, operations: Collection[fx.Node]) -> list[int]:
+    """Which inputs of a graph are parameters of a device with which PyTorch computes, beside these operations."""
+    inputs = enumerate(graph.find_nodes(op="placeholder"))
+    return [n for n, node in inputs if OWNED in node.meta and not all(user in operations for user in node.users)]
 
 
 def is_trained(sources: Sequence[Any]) -> bool:

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from daedal.compiler.frontends.torch.training.modules import Holders
 from daedal.compiler.frontends.torch.training.owner import Owner, own
 from daedal.compiler.frontends.torch.training.parameter import OwnedParameter, owner_of
-from daedal.compiler.frontends.torch.training.steps import Update, finish
+from daedal.compiler.frontends.torch.training.steps import Interrupted, Update, run
 from daedal.driver.device import Device
 from daedal.errors import UnsupportedOperation
 from daedal.runtime.futures import wait_for
@@ -103,10 +103,20 @@ class TableOptimizer(torch.optim.Optimizer):
             return
         wait_for(self.device)
         tables = [update.owner.table() for update in prepared]
-        launches = [update.submit(table) for update, table in zip(prepared, tables, strict=True)]
-        finish(self.device, launches)
+        placed = [update.place(table) for update, table in zip(prepared, tables, strict=True)]
+        interrupt: Interrupted | None = None
+        try:
+            run(placed)  # all that can be wrong with them has been looked at
+        except Interrupted as error:
+            interrupt = error
+        except BaseException as error:
+            for update in prepared:
+                update.owner.lose(f"{type(error).__name__}: {error}")
+            raise
         for update, table in zip(prepared, tables, strict=True):
             update.owner.go_ahead(table)
+        if interrupt is not None:
+            raise interrupt
 
     def _group(self, owner: Owner) -> dict[str, Any]:
         return next(group for group in self.param_groups if any(each is owner.parameter for each in group["params"]))
