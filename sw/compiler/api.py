@@ -9,6 +9,7 @@ from torch.export import ExportedProgram
 from torch.utils import _pytree as pytree
 
 from daedal.base.messages import shown
+from daedal.compiler.bounds import BOUNDS
 from daedal.compiler.frontends.python.function import KernelFunction
 from daedal.compiler.frontends.requests.checks import computed_types
 from daedal.compiler.frontends.torch.device_suitability import why_no_type, why_not, why_not_here
@@ -20,7 +21,6 @@ from daedal.compiler.frontends.torch.traced_module import TracedModule
 from daedal.compiler.operation_compiler import compiler_for
 from daedal.compiler.opt_levels import BEST, check_exact, check_opt
 from daedal.compiler.planning import default_plan
-from daedal.compiler.transforms.builders.emitter import BOUNDS
 from daedal.driver.device import Device
 from daedal.errors import UnsupportedOperation
 from daedal.runtime.executable import Executable

@@ -14,8 +14,8 @@ CHAIN, BLOCKS, LANES = "chain", "blocks", "lanes"
 ORDERS = (CHAIN, BLOCKS, LANES)
 """Orders in which the rows of a bag are added up; docs/machine/numerics.md has TensorFlow's."""
 
-ZERO, FIRST = "zero", "first"
-"""What a sum begins with: +0.0, or its first row as it is."""
+ZERO, FIRST, SINGLE = "zero", "first", "single"
+"""What a sum begins with: +0.0, or its first row as it is, or that only if it has no other."""
 
 DIVIDED, RECIPROCAL, RECIPROCAL_BELOW_10 = "divided", "reciprocal", "reciprocal below 10"
 """What makes a mean of a sum: a division by the number of rows n (or by √n), a product with 1/n (or 1/√n), rounded, or

@@ -54,8 +54,13 @@ def by_lanes(rows: Array) -> Array:
     return np.concatenate([sums[:cut], total[cut:]])
 
 
+def mean_of_segment(rows: Array) -> Array:
+    """``SegmentMean``: as ``divided``, but one row is taken as it is."""
+    return rows[0].copy() if len(rows) == 1 else divided(rows, "mean")
+
+
 def divided(rows: Array, mode: str) -> Array:
-    """``SegmentMean``, the unsorted reductions and those of ragged tensors: a chain from +0.0, and a true division."""
+    """The unsorted reductions and those of ragged tensors: a chain from +0.0, and a true division."""
     total = chain(rows, np.zeros(rows.shape[1], f32))
     return total if mode == "sum" or not len(rows) else total / f32(len(rows))
 

@@ -5,11 +5,12 @@ from xdsl.ir import Dialect, Operation, SSAValue
 from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, opt_prop_def, prop_def
 from xdsl.utils.exceptions import VerifyException
 
+from daedal.compiler.bounds import CHECKS
+
 KINDS = ("index", "offset")
 """What a checked value can be; it decides which error the user sees."""
 
-
-MODES = ("fatal", "warn", "ignore")
+MODES = CHECKS
 """What a value outside its bounds does: the launch stops, or the value is 0 instead, with or without a warning."""
 
 

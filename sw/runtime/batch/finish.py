@@ -3,7 +3,7 @@
 import numpy as np
 
 from daedal.runtime.batch.members import Array, Member
-from daedal.runtime.operations import DIVIDED, FIRST, LANES, RECIPROCAL
+from daedal.runtime.operations import DIVIDED, FIRST, RECIPROCAL, SINGLE
 from daedal.runtime.tensors import array_of
 
 _DIVIDED_FROM = 10
@@ -15,7 +15,7 @@ def finish(member: Member, sums: Array) -> None:
     operation, lengths = member.operation, np.diff(member.offsets)
     if operation.start == FIRST:
         sums[lengths == 0] = 0.0
-    if operation.order == LANES:
+    if operation.start == SINGLE:
         _take_single_rows(member, sums)
     if operation.mode == "sum":
         return

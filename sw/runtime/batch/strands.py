@@ -13,7 +13,7 @@ import numpy as np
 from daedal.driver.memory.layout import row_pitch
 from daedal.hw.config.core import Config
 from daedal.runtime.batch.members import Array, Entry, Member, Result
-from daedal.runtime.operations import BLOCKS, CHAIN, LANES, BlockKind, Kind
+from daedal.runtime.operations import BLOCKS, CHAIN, LANES, SINGLE, ZERO, BlockKind, Kind
 
 MOST_CHAINED = {CHAIN: None, BLOCKS: 9, LANES: 15}
 """Up to how many rows an order adds them up one after the other; None: whatever their number."""
@@ -106,9 +106,10 @@ def _kind(strand: Strand, width: int, out_pitch: int, config: Config) -> Kind | 
     operation = strand.operation
     pitch = row_pitch(operation.width * operation.element.bytes, config) // operation.element.bytes
     bits, is_weighted, is_fused = operation.index_bits, operation.is_weighted, operation.is_fused
+    start = ZERO if operation.start == SINGLE else operation.start  # of which the host takes care
     if strand.places is not None:
-        return BlockKind(width, pitch, out_pitch, bits, is_weighted, is_fused, operation.start)
-    return Kind("sum", width, pitch, out_pitch, bits, is_weighted, is_fused, None, start=operation.start)
+        return BlockKind(width, pitch, out_pitch, bits, is_weighted, is_fused, start)
+    return Kind("sum", width, pitch, out_pitch, bits, is_weighted, is_fused, None, start=start)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from daedal.compiler.frontends.requests.orders import Order, ordered_request
 from daedal.runtime.operations import Bag
 from tests.compiler.layers.compiler_support import ddr3, device
 from tests.compiler.orders.order_support import executable, lengths, numbers, run
-from tests.reference.tensorflow_sums import bags, by_blocks, by_lanes, divided
+from tests.reference.tensorflow_sums import bags, by_blocks, by_lanes, divided, mean_of_segment
 
 __all__ = ["ddr3", "device"]
 
@@ -26,6 +26,7 @@ CASES: dict[str, tuple[Order, str, bool, Callable[[Array], Array]]] = {
     "blocks, root": (Order.BLOCKS, "sqrtn", False, lambda rows: by_blocks(rows, "sqrtn")),
     "lanes": (Order.LANES, "sum", False, by_lanes),
     "lanes, weighted": (Order.LANES, "sum", True, by_lanes),
+    "lanes, mean": (Order.LANES, "mean", False, mean_of_segment),
     "chain": (Order.CHAIN, "sum", False, lambda rows: divided(rows, "sum")),
     "chain, mean": (Order.CHAIN, "mean", False, lambda rows: divided(rows, "mean")),
     "chain, weighted": (Order.CHAIN, "sum", True, lambda rows: divided(rows, "sum")),

@@ -10,7 +10,7 @@ from daedal.compiler.frontends.requests.reductions import destination_request
 from daedal.driver.tables.table_sources import Source
 from daedal.errors import UnsupportedOperation
 from daedal.hw.isa.elements import LANE
-from daedal.runtime.operations import BLOCKS, CHAIN, DIVIDED, FIRST, LANES, RECIPROCAL_BELOW_10, ZERO, Bag
+from daedal.runtime.operations import BLOCKS, CHAIN, DIVIDED, FIRST, LANES, RECIPROCAL_BELOW_10, SINGLE, ZERO, Bag
 from daedal.runtime.request import Array, Request
 from daedal.runtime.tensors import array_of
 
@@ -26,7 +26,7 @@ class Order(enum.Enum):
     CHAIN: one row after the other, from +0; means are divided. BLOCKS: chains of 8 rows, of which the first has what is
     left over (2 to 9 rows), added to each other, from the first row; sums of fewer than 10 rows are multiplied with
     1/n or 1/√n, others divided. LANES: as CHAIN below 16 rows; otherwise four sums by the row's number modulo 4, but in
-    the last columns, modulo 8; a single row is taken as it is.
+    the last columns, modulo 8; a single row is taken as it is. Means are of a chain, whatever its rows, and divided.
     """
 
     CHAIN = CHAIN
@@ -56,14 +56,17 @@ def ordered_request(
         return destination_request(name, table, indices, weights, keys, rows, mode)
     if element_of(name, table) != LANE:
         raise UnsupportedOperation(f"{name}: the table must be of {LANE.dtype} for sums in this order: convert it")
+    has_negative_zeros = weights is None and order is not Order.CHAIN and _has_negative_zeros(table, indices)
+    is_mean_of_segments = order is Order.LANES and mode == "mean"
+    if is_mean_of_segments and weights is None and not has_negative_zeros:
+        return destination_request(name, table, indices, weights, keys, rows, mode)
     request = destination_request(name, table, indices, weights, keys, rows, "sum")
     assert isinstance(request.operation, Bag)
-    starts = order is Order.BLOCKS and weights is None and _has_negative_zeros(table, indices)
     operation = replace(
         request.operation,
         mode=mode,
-        order=order.value,
-        start=FIRST if starts else ZERO,
+        order=CHAIN if is_mean_of_segments else order.value,
+        start=SINGLE if order is Order.LANES else FIRST if has_negative_zeros else ZERO,
         mean=RECIPROCAL_BELOW_10 if order is Order.BLOCKS else DIVIDED,
     )
     return replace(request, operation=operation)

@@ -9,16 +9,18 @@
 
 from collections.abc import Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from daedal.base.messages import shown
+from daedal.compiler.bounds import check_bounds
 from daedal.compiler.opt_levels import BEST, check_opt
-from daedal.compiler.transforms.builders.emitter import BOUNDS
 from daedal.driver.device import Device
 from daedal.errors import UnsupportedOperation
 
 if TYPE_CHECKING:
     from daedal.compiler.frontends.tensorflow.executable import TensorFlowExecutable
+    from daedal.runtime.executable import Executable
 
 INSTALL = "pip install 'daedal[tensorflow]'"
 """What installs the versions that Daedal is tested with."""
@@ -62,14 +64,53 @@ def compile(
     a model or signature that is none; ValueError for another ``bounds`` or ``opt``.
     """
     check_opt(opt)
-    if bounds not in BOUNDS:
-        raise ValueError(f"bounds must be one of {', '.join(BOUNDS)}, not {bounds!r}")
+    check_bounds(bounds)
     if not isinstance(device, Device):
         raise UnsupportedOperation(f"device must be what daedal.Device.open gives, not {shown(device)}")
     check_installed()
     from daedal.compiler.frontends.tensorflow.importer import compiled
 
     return compiled(model, input_signature, device, training, bounds, opt)
+
+
+def load(
+    saved_model: Path | str,
+    *,
+    device: Device,
+    signature: str = "serving_default",
+    bounds: str = "fatal",
+    opt: int = BEST,
+) -> "Executable":
+    """An executable of a SavedModel, without TensorFlow: what runs on ``device`` is as with :func:`compile`, and NumPy
+    computes the rest.
+
+    Parameters
+    ----------
+    saved_model
+        The folder that ``tf.saved_model.save``, or ``export`` of a Keras model, has written.
+    device
+        The device to compile for and to run on.
+    signature
+        Which of the model's signatures to run. The executable takes its inputs by name, or in a dictionary, as NumPy
+        arrays, and gives a dictionary of its outputs.
+    bounds, opt
+        As in ``daedal.compile``.
+
+    Look-ups and their sums have TensorFlow's bits; dense layers may have other last bits, as ``explain()`` says.
+
+    Raises FileError for files that are not there, no SavedModel or damaged; UnsupportedOperation for a signature that
+    the model has not, for operators that are not known without TensorFlow, and if there is nothing to run on the
+    device; ValueError for another ``bounds`` or ``opt``.
+    """
+    check_opt(opt)
+    check_bounds(bounds)
+    if not isinstance(device, Device):
+        raise UnsupportedOperation(f"device must be what daedal.Device.open gives, not {shown(device)}")
+    if not isinstance(saved_model, str | Path):
+        raise UnsupportedOperation(f"saved_model must be the path of a folder, not {shown(saved_model)}")
+    from daedal.compiler.frontends.tensorflow.saved.load import loaded
+
+    return loaded(Path(saved_model), signature, device, bounds, opt)
 
 
 def check_installed() -> None:

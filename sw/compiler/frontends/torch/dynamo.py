@@ -13,6 +13,7 @@ import torch
 from torch import fx
 
 from daedal.base.handle import Handle
+from daedal.compiler.bounds import BOUNDS
 from daedal.compiler.frontends.requests.checks import computed_types
 from daedal.compiler.frontends.torch.host.host_subgraphs import Compiled, compile_graph
 from daedal.compiler.frontends.torch.placement import Placement
@@ -22,7 +23,6 @@ from daedal.compiler.frontends.torch.training.suitability import fetch_rows, for
 from daedal.compiler.operation_compiler import compiler_for
 from daedal.compiler.opt_levels import BEST, check_exact, check_opt
 from daedal.compiler.planning import default_plan
-from daedal.compiler.transforms.builders.emitter import BOUNDS
 from daedal.driver.device import Device
 from daedal.driver.launch.record import Stats
 from daedal.errors import UnsupportedOperation

@@ -9,19 +9,15 @@ from xdsl.dialects.builtin import FloatAttr, IndexType, IntegerAttr, MemRefType,
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint
 
+from daedal.compiler.bounds import NO_CHECKS
 from daedal.compiler.dialects import check, narrow
 from daedal.compiler.dialects.elements import LANE, row_element
-
-NO_CHECKS = "none"
-
-BOUNDS = (*check.MODES, NO_CHECKS)
-"""What an index outside its table can do: as a check with that mode says, or there is no check at all."""
 
 
 class Emitter:
     """Appends operations to a block, and to those of the loops opened in it.
 
-    ``bounds``: what indices outside their table do, one of ``BOUNDS``.
+    ``bounds``: what indices outside their table do, one of ``bounds.BOUNDS``.
     """
 
     def __init__(self, block: Block, bounds: str = "fatal") -> None:

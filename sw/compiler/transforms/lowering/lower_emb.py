@@ -26,12 +26,13 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 from xdsl.utils.exceptions import VerifyException
 
+from daedal.compiler.bounds import BOUNDS
 from daedal.compiler.dialects import emb, place
 from daedal.compiler.dialects.emb_blocks import BlockListOp
 from daedal.compiler.dialects.emb_checks import FIRST, LIST_NUMBERS
 from daedal.compiler.dialects.narrow_packed import packed_elements
 from daedal.compiler.transforms.builders.block_pooling import BlockPooling
-from daedal.compiler.transforms.builders.emitter import BOUNDS, Emitter
+from daedal.compiler.transforms.builders.emitter import Emitter
 from daedal.compiler.transforms.builders.packed_pooling import PackedPooling
 from daedal.compiler.transforms.builders.placed_blocks import PlacedBlocks
 from daedal.compiler.transforms.builders.pooling import Constants, Pooling

@@ -153,8 +153,7 @@ class Segments(Reduction):
         """See ``ordered_request``."""
         segments = integers_of(self.name, "segment ids", segments)
         check_sorted(self.name, segments)
-        order = Order.LANES if self.mode == "sum" else Order.CHAIN
-        return self.ordered(table, indices, weights, segments, _rows(self.name, segments, count), order)
+        return self.ordered(table, indices, weights, segments, _rows(self.name, segments, count), Order.LANES)
 
 
 @dataclass(frozen=True)
