@@ -170,7 +170,7 @@ def compile(
     inputs, module = signature.by_position(inputs, named), signature.module
     followed = None if isinstance(module, ExportedProgram) else module
     types = computed_types(device.config)
-    program = TracedModule(trace(module, inputs), followed, signature, placement, types, exact)
+    program = TracedModule(trace(module, inputs), followed, signature, placement, types, exact, device)
     compile_operation = compiler_for(device.config, bounds, opt)
     if isinstance(device, System):
         executable: Executable = SystemExecutable(program, device, compile_operation, bounds, opt, default_plan, plan)

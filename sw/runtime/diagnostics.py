@@ -8,6 +8,7 @@ from daedal.driver.launch.record import Record
 from daedal.errors import BoundsWarning, DaedalError, IndexOutOfRange, InvalidOffsets
 from daedal.hw.isa.launch import Cause, Counter
 from daedal.runtime.batch.members import Member
+from daedal.runtime.operations import Score, named_rows
 from daedal.runtime.request import Request
 
 
@@ -42,7 +43,7 @@ def check_row_0(name: str, request: Request) -> None:
     """Raise IndexOutOfRange if there are indices but no row that could take the place of a bad one."""
     indices = request.buffers["indices"]
     used = int(request.buffers["offsets"][-1]) if "offsets" in request.buffers else indices.size
-    if used > 0 and not len(request.table):
+    if used > 0 and not all(len(table) for table in (request.table, *(table for _, table in request.others))):
         raise IndexOutOfRange(
             f"{name}: index {int(indices[0])} is out of range for its table, which has no rows, so none to take "
             "instead: give the table rows, or leave out the indices"
@@ -93,6 +94,20 @@ def _bad_index(member: Member) -> DaedalError | None:
     )
 
 
+def say_which(error: DaedalError, node: str, request: Request) -> None:
+    """Say of a score which of its lists of indices the value is in, and of how many rows its tables are."""
+    tables = [request.table, *(table for _, table in request.others)]
+    assert isinstance(request.operation, Score)
+    message = f"{node}: {error}"
+    for number, indices in enumerate(request.lists.values()):
+        rows = min(len(tables[table]) for table, entries in named_rows(request.operation) if entries == number)
+        outside = np.flatnonzero((indices < 0) | (indices >= rows))
+        if len(outside) and error.record is not None and indices[outside[0]] == error.record.signed_value:
+            message += f" (the table has {rows} rows); it is number {outside[0]} of its indices, counted from 0"
+            break
+    error.args = (message,)
+
+
 def say_where(error: IndexOutOfRange | InvalidOffsets, node: str, request: Request, rows: int) -> None:
     """Say in which operation it was and at which position, and how many rows the table has.
 
@@ -104,6 +119,9 @@ def say_where(error: IndexOutOfRange | InvalidOffsets, node: str, request: Reque
     if isinstance(error, IndexOutOfRange):
         message += f" (the table has {rows} rows)"
     name = "indices" if isinstance(error, IndexOutOfRange) else "offsets"
+    if isinstance(request.operation, Score):
+        say_which(error, node, request)
+        return
     if record is not None and name in request.buffers:
         values = request.buffers[name]
         found = values == record.signed_value

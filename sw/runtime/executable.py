@@ -13,7 +13,7 @@ from daedal.driver.device import Device
 from daedal.driver.launch.launch import Launch
 from daedal.driver.launch.record import Record, Stats
 from daedal.driver.tables.table_sources import array_of
-from daedal.driver.tables.table_store import Table
+from daedal.driver.tables.table_store import Table, Use
 from daedal.driver.tables.table_watch import Watch
 from daedal.errors import BoundsWarning, DaedalError, IndexOutOfRange, InvalidOffsets, UnsupportedOperation
 from daedal.hw.isa.tools.assembler import disassemble
@@ -36,7 +36,7 @@ from daedal.runtime.saved.files import Writer
 from daedal.runtime.saved.operations import SavedPooledLookup
 from daedal.runtime.single_path import SinglePath
 from daedal.runtime.staged_runs import StagedRuns
-from daedal.runtime.tensors import needs_gradients, result_of, zeros
+from daedal.runtime.tensors import is_parameter, needs_gradients, result_of, zeros
 
 if TYPE_CHECKING:
     from torch import Tensor, fx
@@ -44,6 +44,11 @@ if TYPE_CHECKING:
 
 def _no_warning(record: Record) -> None:
     """There is nothing to warn of."""
+
+
+def _rooted(outputs: Mapping[str, Any]) -> None:
+    """Take the roots of what a launch gave."""
+    np.sqrt(outputs["out"], out=outputs["out"])
 
 
 Compile = Callable[[Operation, bool], Kernel]
@@ -269,11 +274,14 @@ class Executable(Handle):
             if copied is not None:
                 element = request.operation.element
                 table = table.made_of(element) if isinstance(table, Table) else made_of(table, element)
-            buffers = {**request.buffers, "table": table, "out": (request.rows, request.operation.width)}
+            buffers = {**request.buffers, "table": table, "out": request.out}
+            for number, (name, other) in enumerate(request.others, 1):
+                use = Use.PARAMETER if is_parameter(other) else Use.INPUT
+                buffers[f"table{number}"] = self.device.bind_table(name, other, use=use)
             runs = self._runs.get(call.name)
             if runs is None or runs.kernel is not kernel:
                 runs = self._runs[call.name] = StagedRuns(self.device, kernel)
-            filled = copied.filled if copied is not None else lambda outputs: None
+            filled = copied.filled if copied is not None else _rooted if request.is_root else lambda outputs: None
             launch, arrays = runs.submit(buffers, request.values, filled)
 
         def explain(error: IndexOutOfRange | InvalidOffsets) -> DaedalError:

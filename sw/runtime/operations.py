@@ -4,6 +4,7 @@ They are keys: equal operations run with the same program.
 """
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from daedal.hw.isa.elements import BINARY32, Element
 
@@ -136,7 +137,28 @@ class BagList:
         return sum(count for _, count in self.copies)
 
 
-Operation = Bag | Lookup | BagList
+@dataclass(frozen=True)
+class Score:
+    """A number for each entry of lists of indices, of the rows of ``width`` elements that these name in ``tables``
+    tables: ``expression``, ``reduction`` and ``outer`` as in ``emb.score``. ``index_bits`` has one for each list.
+    """
+
+    reduction: str
+    expression: str
+    width: int
+    tables: int
+    index_bits: tuple[int, ...]
+    outer: int = 0
+    element: ClassVar[Element] = BINARY32
+
+
+def named_rows(score: Score) -> list[tuple[int, int]]:
+    """Table and list of each row of a score's expression."""
+    tokens = dict.fromkeys(token for token in score.expression.split() if token[0].isdigit())
+    return [(int(table), int(entries)) for table, entries in (token.split(".") for token in tokens)]
+
+
+Operation = Bag | Lookup | BagList | Score
 
 
 def with_other_blocks(operation: Operation) -> list[Operation]:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from daedal.driver.tables.quantised import QuantisedRows
 from daedal.driver.tables.table_sources import Source, dtype_name
 from daedal.hw.isa.elements import BFLOAT16, BINARY16, BINARY32, LANE, Element
-from daedal.runtime.operations import Bag, Lookup
+from daedal.runtime.operations import Bag, Lookup, Score
 
 Array: TypeAlias = NDArray[Any]
 """Integers of 32 or 64 bits, or binary32, contiguous."""
@@ -62,9 +62,13 @@ class Request:
         What a bag without rows gets in the end.
     form
         What the rows of the table, bytes, are; None if they are elements.
+    others
+        Further tables of a score, each with its name.
+    is_root
+        The host takes the root of each number that comes back: there are few, and the machine has one unit for it.
     """
 
-    operation: Bag | Lookup
+    operation: Bag | Lookup | Score
     table: Source
     buffers: Mapping[str, Array]
     values: Mapping[str, int]
@@ -72,6 +76,18 @@ class Request:
     shape: tuple[int, ...]
     empty: float = 0.0
     form: QuantisedRows | None = None
+    others: tuple[tuple[str, Source], ...] = ()
+    is_root: bool = False
+
+    @property
+    def out(self) -> tuple[int, ...]:
+        """Shape of the buffer that the result is written to."""
+        return (self.rows,) if isinstance(self.operation, Score) else (self.rows, self.operation.width)
+
+    @property
+    def lists(self) -> dict[str, Array]:
+        """The lists of indices, by buffer name."""
+        return {name: array for name, array in self.buffers.items() if name.startswith("indices")}
 
     @property
     def dtype(self) -> str:
@@ -82,7 +98,7 @@ class Request:
     @property
     def lookups(self) -> int:
         """Rows that are looked up."""
-        return self.buffers["indices"].size
+        return sum(array.size for array in self.lists.values())
 
     @property
     def has_long_bags(self) -> bool:

@@ -34,6 +34,7 @@ from daedal.compiler.dialects.emb_checks import (
     verify_pitches,
     verify_start,
 )
+from daedal.compiler.dialects.emb_score import ScoreOp
 from daedal.compiler.dialects.narrow_packed import packed_elements, verify_packed
 from daedal.hw.isa.elements import BFLOAT16
 
@@ -411,4 +412,4 @@ class LookupListOp(IRDLOperation):
         verify_pitches(self.width.value.data, self.pitch.value.data, self.out_pitch.value.data)
 
 
-EMB = Dialect("emb", [BagOp, BagListOp, BlockListOp, LookupListOp, LookupOp], [])
+EMB = Dialect("emb", [BagOp, BagListOp, BlockListOp, LookupListOp, LookupOp, ScoreOp], [])

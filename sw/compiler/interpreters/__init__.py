@@ -22,6 +22,7 @@ from xdsl.dialects.func import FuncOp
 
 from daedal.base.float_mode import default_float_mode
 from daedal.compiler.dialects import dlc, emb
+from daedal.compiler.dialects.emb_score import ScoreOp
 from daedal.compiler.interpreters.loops import Loops
 from daedal.compiler.interpreters.queues import Queues
 from daedal.compiler.interpreters.tensors import Tensors
@@ -67,6 +68,6 @@ def _read(text: str) -> FuncOp:
 def _machine(function: FuncOp) -> type[Tensors | Loops | Queues]:
     """What runs a function: its operations say which level it is of."""
     operations = list(function.body.block.ops)
-    if any(isinstance(op, emb.BagOp | emb.BagListOp | emb.LookupOp | emb.LookupListOp) for op in operations):
+    if any(isinstance(op, emb.BagOp | emb.BagListOp | emb.LookupOp | emb.LookupListOp | ScoreOp) for op in operations):
         return Tensors
     return Queues if any(isinstance(op, dlc.AccessOp) for op in operations) else Loops

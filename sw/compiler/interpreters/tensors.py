@@ -1,6 +1,6 @@
 """The level ``emb``: what PyTorch's embedding operations give, by the rules of docs/machine/numerics.md, row by row."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -15,11 +15,14 @@ from daedal.compiler.dialects import emb
 from daedal.compiler.dialects.elements import row_element
 from daedal.compiler.dialects.emb_blocks import BlockListOp
 from daedal.compiler.dialects.emb_checks import FIRST, ZERO
+from daedal.compiler.dialects.emb_score import ScoreOp, evaluate, rows_of
 from daedal.compiler.interpreters.elements import rounded, shortened, unpacked, widened
 from daedal.compiler.interpreters.row_memory import Rows
 from daedal.errors import IndexOutOfRange, InvalidOffsets, UnsupportedOperation
 from daedal.hw.isa.elements import BINARY32
+from daedal.hw.isa.instructions import VectorOp
 from daedal.hw.isa.spec import binary32
+from daedal.hw.isa.spec.reduction import reduce as reduced
 
 Array = NDArray[Any]
 
@@ -140,6 +143,7 @@ class Tensors:
             BlockListOp: self._block_list,
             emb.LookupOp: self._lookup,
             emb.LookupListOp: self._lookup_list,
+            ScoreOp: self._score,
             func.ReturnOp: lambda op: None,
         }
 
@@ -255,7 +259,27 @@ class Tensors:
 
     def _lookup(self, op: emb.LookupOp) -> None:
         table, indices = self._value(op.table), self._value(op.indices)
+        self._check(table, indices)
+        self._arrays["out"] = table[indices]
+
+    def _score(self, op: ScoreOp) -> None:
+        tables, lists = ([self._value(value) for value in values] for values in (op.tables, op.lists))
+        length, reduction = int(self._value(op.length)), op.reduction.data
+        for table, entries in rows_of(op.expression.data):
+            self._check(tables[table], lists[entries])
+        for number in range(op.outer.value.data):
+            lists[number] = np.repeat(lists[number], length)
+
+        def apply(name: str, operands: Sequence[Array]) -> Array:
+            how = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "neg": np.negative, "abs": np.abs}[name]
+            values: Array = how(*operands)
+            return values
+
+        row = evaluate(op.expression.data, lambda a, b: tables[a][lists[b]], np.float32, apply)
+        found = reduced(VectorOp.ADD, row * row if reduction == "squares" else row)
+        self._arrays["out"] = found / np.float32(op.width) if reduction == "mean" else found
+
+    def _check(self, table: Array, indices: Array) -> None:
         for position, index in enumerate(indices):
             if not 0 <= index < len(table):
                 raise IndexOutOfRange(f"index {index} at {position} must be from 0 to {len(table) - 1}")
-        self._arrays["out"] = table[indices]

@@ -250,7 +250,7 @@ def is_in_list(member: Member) -> bool:
 def kind_of(member: Member) -> tuple[bool, str, bool, int]:
     """What operations have in common that one nest of loops does, roughly: launches of such have short programs."""
     operation = member.request.operation
-    order = "" if isinstance(operation, Lookup) else operation.order
+    order = operation.order if isinstance(operation, Bag) else ""
     return member.copies, order, member.is_weighted, operation.width
 
 
@@ -280,7 +280,9 @@ def entries_of(result: Result, config: Config) -> list[Entry]:
         size = member.element.bytes
         pitch = row_pitch(member.width * size, config) // size
         if member.copies:
-            copied = CopyKind(member.width, pitch, result.width, member.request.operation.index_bits, member.element)
+            lookup = member.request.operation
+            assert isinstance(lookup, Lookup)
+            copied = CopyKind(member.width, pitch, result.width, lookup.index_bits, member.element)
             found.append(Entry(copied, member, result, column, 0))
             continue
         operation = member.operation

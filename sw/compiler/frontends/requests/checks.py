@@ -25,6 +25,11 @@ COPIED_TYPES = frozenset(
 """Types of tables whose rows are copied, byte by byte."""
 
 
+def most_scored(config: Config) -> int:
+    """The most elements of a row that a machine adds up to one number; 0 if it has no place for that."""
+    return config.vl_max if config.scalars else 0
+
+
 def computed_types(config: Config) -> frozenset[str]:
     """The types of rows that a machine computes with, as PyTorch calls them."""
     return frozenset(LENGTH_ELEMENTS[field].dtype for field in config.length_fields)

@@ -10,9 +10,10 @@ from xdsl.ir import Attribute, Block, Region, SSAValue
 from daedal.compiler.dialects import emb, emb_checks
 from daedal.compiler.dialects.elements import type_of
 from daedal.compiler.dialects.emb_blocks import BlockListOp
+from daedal.compiler.dialects.emb_score import ScoreOp
 from daedal.errors import UnsupportedOperation
-from daedal.hw.isa.elements import Element
-from daedal.runtime.operations import CHAIN, Bag, BagList, BlockKind, Kind, Lookup
+from daedal.hw.isa.elements import BINARY32, Element
+from daedal.runtime.operations import CHAIN, Bag, BagList, BlockKind, Kind, Lookup, Score
 
 FUNCTION = "kernel"
 """The name of every function."""
@@ -61,6 +62,20 @@ def _(lookup: Lookup) -> ModuleOp:
     table = _table(lookup.width, lookup.element)
     block, values = _block({"table": table, "indices": _integers(lookup.index_bits, 1)})
     return _with_result(block, emb.LookupOp(values["table"], values["indices"]))
+
+
+@build.register
+def _(score: Score) -> ModuleOp:
+    arguments: dict[str, Attribute] = {}
+    for number in range(score.tables):
+        arguments[f"table{number or ''}"] = _table(score.width, BINARY32)
+    for number, bits in enumerate(score.index_bits):
+        arguments[f"indices{number or ''}"] = _integers(bits, 1)
+    block, values = _block({**arguments, "length": IndexType()})
+    tables = [value for name, value in values.items() if name.startswith("table")]
+    lists = [value for name, value in values.items() if name.startswith("indices")]
+    op = ScoreOp(score.reduction, score.expression, tables, lists, values["length"], score.outer)
+    return _with_result(block, op)
 
 
 @build.register
@@ -156,7 +171,7 @@ def _block(arguments: Mapping[str, Attribute]) -> tuple[Block, dict[str, SSAValu
     return block, dict(zip(arguments, block.args, strict=True))
 
 
-def _with_result(block: Block, op: emb.BagOp | emb.LookupOp) -> ModuleOp:
+def _with_result(block: Block, op: emb.BagOp | emb.LookupOp | ScoreOp) -> ModuleOp:
     op.result.name_hint = "out"
     block.add_ops([op, func.ReturnOp(op.result)])
     return _module(block, [op.result.type])

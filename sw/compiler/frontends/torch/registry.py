@@ -11,7 +11,7 @@ from torch import Tensor, fx
 from torch._ops import OpOverload
 
 from daedal.compiler.dialects.elements import why_not_converted
-from daedal.compiler.frontends.requests.checks import ROW_TYPES
+from daedal.compiler.frontends.requests.checks import ROW_TYPES, most_scored
 from daedal.compiler.frontends.torch.device_suitability import why_no_example
 from daedal.compiler.frontends.torch.examples import example_of, is_integers
 from daedal.compiler.frontends.torch.names import label_of_node, take_names
@@ -24,6 +24,7 @@ from daedal.compiler.frontends.torch.ops.others import OtherRows
 from daedal.compiler.frontends.torch.ops.pooled_lookups import AveragedLookup, SummedLookup
 from daedal.compiler.frontends.torch.ops.quantised_bags import QuantisedBag, QuantisedBag2, QuantisedBag4
 from daedal.compiler.frontends.torch.ops.reductions import IndexAdd, IndexPut, ScatterAdd, ScatterReduce
+from daedal.compiler.frontends.torch.ops.row_scores import RowScore
 from daedal.compiler.frontends.torch.ops.segment_reduce import SegmentReduce
 from daedal.compiler.frontends.torch.ops.sizes import plain_sizes
 from daedal.compiler.frontends.torch.ops.sparse_products import OtherSparseProduct, SparseProduct, SparseReduction
@@ -41,6 +42,7 @@ OPERATIONS: tuple[type[Operation], ...] = (
     IndexedRows,
     SummedLookup,
     AveragedLookup,
+    RowScore,
     GatheredRows,
     IndexAdd,
     IndexPut,
@@ -85,6 +87,7 @@ def find_operations(
     ``exact``, sums may be added in another order.
     """
     ledger = None if placement is None else placement.ledger()
+    scored = 0 if device is None or isinstance(device, System) else most_scored(device.config)
     take_names(graph)
     plain_fills(graph)
     plain_sizes(graph, _gather)
@@ -99,6 +102,8 @@ def find_operations(
             if isinstance(operation, Operation):
                 operation = operation if exact else operation.inexact()
                 operation = operation.why_inexact or operation
+            if isinstance(operation, RowScore) and operation.width > scored:
+                operation = f"rows of {operation.width} elements are not added up here, but at most of {scored}"
             if isinstance(operation, Operation):
                 operation = _why_not(operation, ledger, device, trains=trains, types=types) or operation
             if isinstance(operation, str):
@@ -107,6 +112,7 @@ def find_operations(
                 found[node] = operation
         for absorbed in [each for operation in found.values() for each in operation.absorbed]:
             found.pop(absorbed, None)
+            reasons.pop(label_of_node(absorbed), None)
     if ledger is not None:
         ledger.check()
     return found, reasons

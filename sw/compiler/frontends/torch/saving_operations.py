@@ -13,6 +13,7 @@ from daedal.compiler.frontends.torch.ops.operation import Operation
 from daedal.compiler.frontends.torch.ops.pooled_lookups import BLOCK, COLUMNS, FEW_COLUMNS, MOST_ROWS, PooledLookup
 from daedal.compiler.frontends.torch.ops.quantised_bags import NUMBERS, QuantisedBag
 from daedal.compiler.frontends.torch.ops.reductions import ByDestination, IndexPut
+from daedal.compiler.frontends.torch.ops.row_scores import RowScore
 from daedal.compiler.frontends.torch.ops.segment_reduce import EMPTY, SegmentReduce
 from daedal.errors import UnsupportedOperation
 from daedal.runtime.saved.operations import (
@@ -32,7 +33,7 @@ def saved_operation(operation: Operation) -> SavedOperation:
         return SavedBags(operation.mode, operation.padding, operation.include_last_offset)
     if isinstance(operation, Lookup):
         return SavedLookup(operation.wraps, isinstance(operation, GatheredRows))
-    if isinstance(operation, PooledLookup) and not operation.is_exact:
+    if isinstance(operation, PooledLookup | RowScore) and not operation.is_exact:
         raise UnsupportedOperation(f"{operation.label}: a file cannot hold what was compiled with exact=False")
     if isinstance(operation, PooledLookup):
         return SavedPooledLookup(

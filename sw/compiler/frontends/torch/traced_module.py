@@ -56,7 +56,7 @@ class TracedGraph:
     exact
         Whether sums have PyTorch's order of additions.
     device
-        Where tables may be trained.
+        Where it runs, and tables may be trained.
 
     Raises UnsupportedOperation if there is nothing to hand over.
     """
@@ -195,7 +195,7 @@ class TracedModule:
         The module; None for a program that was exported, of which only the contents of tensors change.
     signature
         How inputs by name go to it.
-    placement, types, exact
+    placement, types, exact, device
         As of ``TracedGraph``.
     """
 
@@ -209,14 +209,17 @@ class TracedModule:
         placement: Placement | None = None,
         types: Collection[str] = tuple(ROW_TYPES),
         exact: bool = True,
+        device: Device | System | None = None,
     ) -> None:
         self._module, self._signature, self._placement, self._types = module, signature, placement, types
-        self._exact = exact
+        self._exact, self._device = exact, device
         self._traces: list[_Trace] = []
         self._add(graph)
 
     def _add(self, graph: fx.GraphModule) -> None:
-        traced = TracedGraph(graph, types=self._types, placement=self._placement, exact=self._exact)
+        traced = TracedGraph(
+            graph, types=self._types, placement=self._placement, exact=self._exact, device=self._device
+        )
         self._use(_Trace(traced, None if self._module is None else Followed(self._module)))
 
     def _use(self, trace: _Trace) -> None:

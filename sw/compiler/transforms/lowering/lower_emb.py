@@ -30,12 +30,14 @@ from daedal.compiler.bounds import BOUNDS
 from daedal.compiler.dialects import emb, place
 from daedal.compiler.dialects.emb_blocks import BlockListOp
 from daedal.compiler.dialects.emb_checks import FIRST, LIST_NUMBERS
+from daedal.compiler.dialects.emb_score import ScoreOp
 from daedal.compiler.dialects.narrow_packed import packed_elements
 from daedal.compiler.transforms.builders.block_pooling import BlockPooling
 from daedal.compiler.transforms.builders.emitter import Emitter
 from daedal.compiler.transforms.builders.packed_pooling import PackedPooling
 from daedal.compiler.transforms.builders.placed_blocks import PlacedBlocks
 from daedal.compiler.transforms.builders.pooling import Constants, Pooling
+from daedal.compiler.transforms.builders.scoring import Scoring
 
 
 def _flat(value: SSAValue) -> MemRefType:
@@ -302,6 +304,16 @@ class _ListLowering:
                 sums.block(start, end, emit.load(places, [k], "place"), (table, rows, out))
 
 
+def _lower_score(name: str, op: ScoreOp, bounds: str) -> func.FuncOp:
+    tables = {f"table{n or ''}": _rows(table) for n, table in enumerate(op.tables)}
+    lists = {f"indices{n or ''}": _flat(entries) for n, entries in enumerate(op.lists)}
+    f = _Function(name, {**tables, **lists, "length": IndexType(), "out": _flat(op.result)}, bounds)
+    given = [f[each] for each in tables], [f[each] for each in lists]
+    Scoring(f.emit, op, *given, f["length"], f["out"]).run()
+    f.emit.append(func.ReturnOp())
+    return f.op
+
+
 def _plain(argument: SSAValue) -> Attribute:
     """The memref with the shape and elements of a tensor; numbers stay."""
     kind = argument.type
@@ -313,11 +325,13 @@ def _lower(function: func.FuncOp, bounds: str) -> func.FuncOp:
     lists = [op for op in found if isinstance(op, ListOp)]
     if lists and len(lists) == len(found):
         return _ListLowering(function, bounds).run(lists)
-    if len(found) != 1 or not isinstance(found[0], emb.BagOp | emb.LookupOp):
+    if len(found) != 1 or not isinstance(found[0], emb.BagOp | emb.LookupOp | ScoreOp):
         raise VerifyException(
             f"function {function.sym_name.data} must have one operation of emb, or several on lists of tables"
         )
     name, op = function.sym_name.data, found[0]
+    if isinstance(op, ScoreOp):
+        return _lower_score(name, op, bounds)
     return _lower_bag(name, op, bounds) if isinstance(op, emb.BagOp) else _lower_lookup(name, op, bounds)
 
 
@@ -338,7 +352,7 @@ class LowerEmb(ModulePass):
         block = op.body.block
         for function in list(block.ops):
             if isinstance(function, func.FuncOp) and any(
-                isinstance(inner, emb.BagOp | emb.LookupOp | ListOp) for inner in function.walk()
+                isinstance(inner, emb.BagOp | emb.LookupOp | ListOp | ScoreOp) for inner in function.walk()
             ):
                 lowered = _lower(function, self.bounds)
                 block.insert_op_before(lowered, function)

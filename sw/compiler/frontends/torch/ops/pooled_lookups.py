@@ -19,6 +19,7 @@ from daedal.compiler.frontends.torch.examples import example_of, is_integers
 from daedal.compiler.frontends.torch.operators import Overload, arguments_of, calls
 from daedal.compiler.frontends.torch.ops.lookups import Lookup
 from daedal.compiler.frontends.torch.ops.operation import Line, Operation
+from daedal.compiler.frontends.torch.ops.row_scores import score_of
 from daedal.compiler.frontends.torch.ops.tensors import integers_of, table_of, weights_of
 from daedal.errors import UnsupportedOperation
 from daedal.runtime.request import Request
@@ -78,6 +79,9 @@ class PooledLookup(Operation):
             is_so = set(rows.users) == {node} and _can_follow(rows, part, lookup, values)
             if is_so and not may_change([part, weights, lookup.table, lookup.indices], part, node):
                 return cls(node.name, lookup.table, lookup, part, bool(values["keepdim"]), weights, rows)
+        score = score_of(node, {**values, "input": rows}, cls.mode, found)
+        if score is not None:
+            return score
         has_rows = any(isinstance(found.get(source), Lookup) for source in node.all_input_nodes)
         return f"PyTorch adds such rows {ORDER}" if has_rows else None
 

@@ -15,6 +15,7 @@ from daedal.compiler.frontends.torch.operators import Overload, calls
 from daedal.compiler.frontends.torch.ops import csr_order
 from daedal.compiler.frontends.torch.ops.operation import Line, Operation
 from daedal.compiler.frontends.torch.ops.reductions import KNOWN, MODES, SORTED, check_maximum, check_zeros
+from daedal.compiler.frontends.torch.ops.row_scores import product_of
 from daedal.compiler.frontends.torch.ops.tensors import array_of, numbers_of, table_of
 from daedal.errors import UnsupportedOperation
 from daedal.runtime.request import Request
@@ -28,6 +29,7 @@ _VECTOR = "what a sparse matrix is multiplied with must have 2 dimensions: use A
 class SparseProduct(Operation):
     """A sparse matrix (COO, CSR or CSC) times a dense one, ``table``."""
 
+    takes_results = True
     targets: ClassVar[tuple[Overload, ...]] = (_aten.mm.default, _aten.matmul.default, _aten._sparse_mm.default)
     line = Line(
         "`torch.sparse.mm(A, x)`, `A @ x`, A in COO (also `A.t()`, also not coalesced), CSR or CSC",
@@ -45,7 +47,7 @@ class SparseProduct(Operation):
     def match(cls, node: fx.Node, found: Mapping[fx.Node, Operation]) -> Operation | str | None:
         """As of any operation."""
         if not _has_sparse(node):
-            return None
+            return product_of(node, found)
         if len(node.args) < 2:
             return "it must be a product of two matrices alone"
         matrix, table, *others = node.args
