@@ -18,6 +18,7 @@ from daedal.compiler.frontends.requests.checks import computed_types
 from daedal.compiler.frontends.torch.host.host_subgraphs import Compiled, compile_graph
 from daedal.compiler.frontends.torch.placement import Placement
 from daedal.compiler.frontends.torch.registry import find_operations
+from daedal.compiler.frontends.torch.trace.without_moves import drop_moves
 from daedal.compiler.frontends.torch.traced_module import TracedGraph
 from daedal.compiler.frontends.torch.training.suitability import fetch_rows, for_pytorch, mark_owners
 from daedal.compiler.operation_compiler import compiler_for
@@ -176,6 +177,7 @@ def backend(
     if isinstance(device, System):
         device.check_open()
     trains = torch.is_grad_enabled() or any(node.target is torch._C._set_grad_enabled for node in graph.graph.nodes)
+    drop_moves(graph)
     mark_owners(graph.graph, example_inputs)
     placement = Placement.read(device, chosen.offload, chosen.budget)
     types = computed_types(device.config)
