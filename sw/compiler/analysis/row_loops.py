@@ -42,6 +42,14 @@ def naming(op: slc.CallbackOp) -> Iterator[None]:
         raise UnsupportedOperation(f"{loop_name(loop)}: {error}") from error
 
 
+def root_of(loop: slc.ForOp) -> slc.ForOp:
+    """The outermost loop around ``loop``."""
+    around = loop.parent_op()
+    while isinstance(around, slc.ForOp):
+        loop, around = around, around.parent_op()
+    return loop
+
+
 def is_within(op: Operation, block: Block) -> bool:
     """Whether ``op`` stands in ``block`` or in a region of one of its operations."""
     parent: Operation | None = op

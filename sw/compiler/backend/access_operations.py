@@ -148,7 +148,8 @@ class NestCode:
             case dlc.PushScalarOp():
                 return mach_access.PushScalarOp(self._source(op.value))
             case dlc.PushTokenOp():
-                return mach_access.PushTokenOp(self.tokens[op.token.value.data])
+                offset = None if op.offset is None else self._values[op.offset]
+                return mach_access.PushTokenOp(self.tokens[op.token.value.data], offset)
             case dlc.PushStoreOp():
                 stream = op.stream is not None
                 return mach_access.PushStoreOp(self._address(op), op.bytes.value.data, stream=stream)

@@ -162,7 +162,10 @@ class _NestWriter:
                     control |= {"scalar_enable": 1, "scalar": self._source(op.value, StepField.SCALAR, n)}
                 case mach.PushTokenOp():
                     control["token_enable"] = 1
-                    self.words.append(Word(StepField.TOKEN, n, op.token.value.data))
+                    if op.offset is not None:
+                        control["token"] = Source(number_of(op.offset))
+                    else:
+                        self.words.append(Word(StepField.TOKEN, n, op.token.value.data))
                 case mach.PushStoreOp():
                     control |= {"store_enable": 1, "stream": int(op.stream is not None)}
                     control |= self._address("store", n, op)

@@ -8,12 +8,12 @@ from xdsl.dialects import arith, vector
 from xdsl.dialects.builtin import FloatAttr
 from xdsl.ir import Operation, SSAValue
 
-from daedal.compiler.analysis.row_loops import loop_name
+from daedal.compiler.analysis.row_loops import is_within, loop_name, root_of
 from daedal.compiler.backend.callback_operations import callback_of
-from daedal.compiler.backend.joined_runs import JoinedRuns, is_within, root_of
+from daedal.compiler.backend.joined_runs import JoinedRuns
 from daedal.compiler.backend.operands import Code
 from daedal.compiler.backend.rotate_quotients import rotated
-from daedal.compiler.backend.row_pipelining import KeptRows
+from daedal.compiler.backend.row_pipelining import KeptRows, Parts
 from daedal.compiler.backend.select_instructions import CallbackSelection
 from daedal.compiler.backend.software_pipelining import Overlap
 from daedal.compiler.dialects import dlc, slc, slcv
@@ -42,8 +42,7 @@ class ExecuteCode:
         Sums along rows may be computed while later iterations go on; and the end of a loop's run may come behind the
         beginning of its next one, which changes the ``events``.
     tokens
-        Filled by ``run``: token of a callback -> that of the machine's callback. Callbacks with the same
-        instructions are one.
+        Filled by ``run``: token of a callback -> that of the machine's, mostly one for all with the same instructions.
     choices
         Filled by ``run``, as in ``Generated``.
     overlapped
@@ -60,6 +59,7 @@ class ExecuteCode:
     choices: list[str] = field(default_factory=list)
     overlapped: list[slc.ForOp] = field(default_factory=list)
     _lengths: list[tuple[int, LengthField]] = field(default_factory=list)
+    _first: tuple[int, ...] = ()
 
     def run(self) -> list[Operation]:
         """Lengths and callbacks; UnsupportedOperation says what there is too little of."""
@@ -75,9 +75,9 @@ class ExecuteCode:
         if self.overlaps:
             selected = self._overlapped(selected, len({*accumulators.values()}), constants)
         for token, code in rotated(selected, self.config).items():
-            if code not in codes:
-                codes.append(code)
-            self.tokens[token] = codes.index(code)
+            is_new = token in self._first or code not in codes
+            self.tokens[token] = len(codes) if is_new else codes.index(code)
+            codes += [code] if is_new else []
         self._limit("callbacks", len(codes), self.config.callbacks)
         self._limit("instructions", sum(map(len, codes)), self.config.instructions)
         lengths = [LengthOp(n, *each) for n, each in enumerate(self._lengths)]
@@ -117,20 +117,9 @@ class ExecuteCode:
             if self.events[token].event.data != "iteration" or len(ends) != 1:
                 continue
             apart = kept.parts(code) if self._is_alone(token, ends[0]) else None
-            for distance in range(apart.distance if apart else 0, 0, -1):
-                assert apart is not None
-                new = codes | {token: apart.iteration(distance), ends[0]: apart.end(codes[ends[0]], distance)}
-                if self._fits(new):
-                    runs = JoinedRuns(self.config, len(constants), self.events)
-                    most = min(distance, runs.longest)
-                    joined = runs.joined(loop, apart, codes, most) if self.joins else None
-                    self.overlapped.append(nest)
-                    self._delays(loop, "the machine keeps them", distance if joined is None else most)
-                    if joined is not None:
-                        self.choices.append(
-                            f"{loop_name(loop)}: its run ends behind the first iteration of the next run"
-                        )
-                    return new if joined is None else joined
+            if apart is not None and (new := self._kept(loop, apart, codes, (token, ends[0]), len(constants))):
+                self.overlapped.append(nest)
+                return new
             parts = overlap.parts(code, codes[ends[0]])
             others = [other for number, other in codes.items() if number not in (token, ends[0])]
             if parts is not None and overlap.leaves_alone(parts, others):
@@ -142,6 +131,23 @@ class ExecuteCode:
                 self._delays(loop, "in registers that rotate", parts.distance)
                 return new
         return codes
+
+    def _kept(
+        self, loop: slc.ForOp, apart: Parts, codes: dict[int, Code], tokens: tuple[int, int], constants: int
+    ) -> dict[int, Code] | None:
+        """The callbacks where the machine keeps rows, joined runs if they can be; ``tokens`` of iteration and end."""
+        joined = JoinedRuns(self.config, constants, self.events).joined(loop, apart, codes) if self.joins else None
+        if joined is not None:
+            self._delays(loop, "the machine keeps them", joined.distance)
+            self.choices.append(joined.choice(loop))
+            self._first = tuple(joined.joint)
+            return joined.joint | joined.others
+        for distance in range(apart.distance, 0, -1):
+            new = codes | {tokens[0]: apart.iteration(distance), tokens[1]: apart.end(codes[tokens[1]], distance)}
+            if self._fits(new):
+                self._delays(loop, "the machine keeps them", distance)
+                return new
+        return None
 
     def _delays(self, loop: slc.ForOp, where: str, distance: int) -> None:
         """Note that rows of a loop that are reduced wait for their second use."""
@@ -155,7 +161,7 @@ class ExecuteCode:
         loop = self._loop(token)
         others = [event for number, event in self.events.items() if number not in (token, end)]
         return not any(
-            is_within(event, loop) and (event.parent_op() is not loop or event.event.data != "begin")
+            is_within(event, loop.body.block) and (event.parent_op() is not loop or event.event.data != "begin")
             for event in others
         )
 

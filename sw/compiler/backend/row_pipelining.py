@@ -25,7 +25,7 @@ from daedal.compiler.backend.operands import (
     written,
 )
 from daedal.hw.config.core import Config
-from daedal.hw.isa.instructions import KEEP, KEPT, Mode, OperandKind, VectorOp
+from daedal.hw.isa.instructions import KEEP, KEPT, PARTIAL_SUMS, Mode, OperandKind, VectorOp
 
 TREE_CYCLES = 80
 """About how long after a reduction's last beat its result is there, when beats of trees go between those of rows."""
@@ -49,29 +49,38 @@ class Parts:
         What is done with it later, given how many iterations later.
     distance
         How many that should be.
+    growing
+        How many rows have trees that may not have ended, when an iteration has.
     """
 
     first: Code
     second: Callable[[int], Code]
     distance: int
+    growing: int
 
     def iteration(self, distance: int) -> Code:
         """The callback of an iteration, the second part delayed by so many."""
         return finished([*self.first, *_using(self.second(distance), distance)], rotate_scalars=1)
 
-    def end(self, end: Code, distance: int, before: Code | None = None) -> Code:
-        """The callback of the loop's end, after what is left of the iterations; the code ``before`` comes first."""
-        left = [code for name in range(distance, 0, -1) for code in _using(self.second(name), name - 1)]
-        return finished([*(before or []), *left, *end])
+    def end(self, end: Code, distance: int, others: int = 0) -> Code:
+        """The callback of the loop's end, after what is left of the iterations but for ``others``, of a later run."""
+        return finished([*self._left(distance, others), *end])
 
-    def first_iteration(self, begin: Code, end: Code, distance: int) -> Code:
-        """The callback of a run's first iteration, with the ``end`` of the run before behind its own row's sum.
+    def begin(self, begin: Code, distance: int) -> Code:
+        """The callback of a next run's beginning: rows whose trees have ended are weighed while its row is written."""
+        return finished([*begin, *self._left(distance, self.growing)])
+
+    def _left(self, distance: int, others: int) -> Code:
+        return [code for name in range(distance, others, -1) for code in _using(self.second(name), name - 1)]
+
+    def joint(self, end: Code, distance: int, late: int) -> Code:
+        """The callback of a run's iteration ``late``, with the ``end`` of the run before behind its own row's sum.
 
         Weights have other names by then, and one row more is kept.
         """
         first = [*self.first[:-1], {**self.first[-1], "rotate_scalars": 1}]
-        left = [code for name in range(distance, 0, -1) for code in _using(self.second(name + 1), name)]
-        return finished([*begin, *first, *left, *end])
+        left = [code for name in range(distance, late, -1) for code in _using(self.second(name + 1), name)]
+        return finished([*first, *left, *end])
 
 
 def _using(code: Code, beyond: int) -> Code:
@@ -119,7 +128,7 @@ class KeptRows:
             assert code is not None
             return code
 
-        return Parts(keeping, delayed, distance) if keeping is not None else None
+        return Parts(keeping, delayed, distance, self._growing(first)) if keeping is not None else None
 
     def _row(self, first: Code, second: Code) -> int | None:
         """The vector register with the row that is popped in the first part and used in the second, if that is all."""
@@ -221,6 +230,17 @@ class KeptRows:
         wanted = -(-TREE_CYCLES // (beats + len(second) - 1))
         room = min(self.config.kept_beats // beats, MOST, self.config.rotating_scalars) - 1
         return min(wanted, room)
+
+    def _growing(self, first: Code) -> int:
+        """How many iterations, the last one apart, begin before the tree of a reduction ends.
+
+        Each takes the lanes its row twice, and in the reduction an adder's loop for each round of partial results.
+        """
+        beats = -(-self.length(number(first[-1], "length")) // self.config.lanes)
+        around = max(1, PARTIAL_SUMS // self.config.lanes)
+        rounds = -(-beats // around)
+        loop = max(self.config.accumulate_cycles, around)
+        return -(-TREE_CYCLES // (2 * beats + (rounds - 1) * (loop - around))) - 1
 
 
 def _reads(code: Instruction) -> list[Register]:

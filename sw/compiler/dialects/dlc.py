@@ -183,15 +183,16 @@ class PushScalarOp(IRDLOperation):
 
 @irdl_op_definition
 class PushTokenOp(IRDLOperation):
-    """Starts a callback."""
+    """Starts callback ``token``, or the one that is ``offset`` further on."""
 
     name = "dlc.push_token"
     token = prop_def(IntegerAttr[I64])
+    offset = opt_operand_def(StreamType)
     traits = traits_def(HasParent(EventOp))
-    assembly_format = "$token attr-dict"
+    assembly_format = "$token (`plus` $offset^ `:` type($offset))? attr-dict"
 
-    def __init__(self, token: int) -> None:
-        super().__init__(properties={"token": number(token)})
+    def __init__(self, token: int, offset: SSAValue | None = None) -> None:
+        super().__init__(operands=[offset], properties={"token": number(token)})
 
 
 def _verify_size(size: IntegerAttr, unit: int) -> None:

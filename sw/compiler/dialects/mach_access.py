@@ -298,15 +298,20 @@ class PushScalarOp(IRDLOperation):
 
 @irdl_op_definition
 class PushTokenOp(IRDLOperation):
-    """Starts a callback."""
+    """Starts callback ``token``, or the one that is ``offset`` behind callback 0."""
 
     name = "mach.push_token"
     token = prop_def(IntegerAttr[I64])
+    offset = opt_operand_def(StreamRegister)
     traits = traits_def(HasParent(StepOp))
-    assembly_format = "$token attr-dict"
+    assembly_format = "$token (`plus` $offset^ `:` type($offset))? attr-dict"
 
-    def __init__(self, token: int) -> None:
-        super().__init__(properties={"token": number(token)})
+    def __init__(self, token: int, offset: SSAValue | None = None) -> None:
+        super().__init__(operands=[offset], properties={"token": number(token)})
+
+    def verify_(self) -> None:
+        if self.offset is not None and self.token.value.data:
+            raise VerifyException(f"a token with an offset must be 0, not {self.token.value.data}")
 
 
 @irdl_op_definition

@@ -38,7 +38,7 @@ class Queues(Level):
             dlc.ExecuteOp: self._execute,
             dlc.LoadOp: self._load,
             dlc.PushScalarOp: lambda op: self.scalars.append(self.values[op.value]),
-            dlc.PushTokenOp: lambda op: self.tokens.append(op.token.value.data),
+            dlc.PushTokenOp: self._push_token,
             dlc.PushStoreOp: self._push_store,
             dlc.FetchOp: self._fetch,
             dlc.ScalarOp: self._scalar,
@@ -108,6 +108,9 @@ class Queues(Level):
         self.rows[op.queue.data].append(self._bytes(self._address(op), op.bytes.value.data).copy())
         if op.queue.data == "store":
             self._stream()
+
+    def _push_token(self, op: dlc.PushTokenOp) -> None:
+        self.tokens.append(op.token.value.data + (0 if op.offset is None else int(self.values[op.offset])))
 
     def _push_store(self, op: dlc.PushStoreOp) -> None:
         place = (self._address(op), op.bytes.value.data)

@@ -171,3 +171,38 @@ def test_lists_of_tables_need_memory() -> None:
             interpret(levels[level], buffers, {"bags": 1})
         with pytest.raises(daedal.IndexOutOfRange, match="at address 1048576, is outside of memory"):
             interpret(levels[level], {**buffers, "memory": np.zeros(256, np.uint8)}, {"bags": 1})
+
+
+CHOSEN = """
+func.func @f(%out: memref<4x1xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c4 = arith.constant 4 : index
+  %base = dlc.argument "base" "out" : index
+  dlc.access {
+    slc.for %v = %c0 to %c4 step %c1 : index, index {
+      %is_two = slc.alu "equal" %v, %c2 : !slc.stream<index>, index -> !slc.stream<i1>
+      dlc.event "iteration" {
+        dlc.push_store %base[%v * %c4] bytes 4 : index, !slc.stream<index>, index
+        dlc.push_token 5 plus %is_two : !slc.stream<i1>
+      }
+    }
+  }
+  dlc.execute {
+    dlc.callback 5 {
+      %one = arith.constant 1.0 : f32
+      dlc.push %one : f32
+    }
+    dlc.callback 6 {
+      %two = arith.constant 2.0 : f32
+      dlc.push %two : f32
+    }
+  }
+  func.return
+}
+"""
+
+
+def test_a_stream_chooses_the_callback() -> None:
+    assert interpret(CHOSEN, {"out": np.zeros((4, 1), np.float32)})["out"].tolist() == [[1], [1], [2], [1]]

@@ -1,4 +1,4 @@
-"""Ends of runs that come behind the beginning of the next one: the loops, compared with Python bit for bit."""
+"""Ends of runs that come behind iterations of the next one: the loops, compared with Python bit for bit."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -155,7 +155,7 @@ def check(device: daedal.Device, kernel: Any, given: list[Any]) -> Any:
 
 def is_joined(executable: Any) -> bool:
     """Whether explain() says so."""
-    return "its run ends behind the first iteration of the next run" in executable.explain()
+    return " iteration of the next run" in executable.explain()
 
 
 @pytest.mark.parametrize("kernel", JOINED, ids=lambda kernel: kernel.name)
@@ -190,12 +190,36 @@ def test_rows_that_go_elsewhere(emulator: daedal.Device, rng: np.random.Generato
     assert not is_joined(executable)
 
 
-@pytest.mark.parametrize("change", [{"registers": 5}, {"alus": (0, 0, 0, 0)}, {"callbacks": 3}, {"steps": 4},
-                                    {"instructions": 19}], ids=lambda change: next(iter(change)))  # fmt: skip
+@pytest.mark.parametrize("bad", [0, 3, 11, 15])
+def test_a_bad_index(device: daedal.Device, bad: int, rng: np.random.Generator) -> None:
+    """Places of rows that are not stored any more are known by then; the next launch knows nothing of them."""
+    given = arguments([3, 1, 0, 7, 0, 5], 64, rng)
+    executable = check(device, weighted, given)
+    column, given[4][bad] = given[4][bad], 30
+    with pytest.raises(daedal.IndexOutOfRange, match="30"):
+        executable(*given)
+    given[4][bad] = column
+    wanted = expected(weighted, *given)
+    executable(*given)
+    assert same_bits(given[0], wanted)
+
+
+@pytest.mark.parametrize("change", [{"registers": 4}, {"alus": (1, 1, 0, 0)}, {"callbacks": 3}, {"steps": 4},
+                                    {"instructions": 8}], ids=lambda change: next(iter(change)))  # fmt: skip
 def test_a_machine_with_less(change: dict[str, Any], rng: np.random.Generator) -> None:
     """Runs stay apart where the machine has not what joining them takes."""
     with daedal.Device.open("emulator", config=replace(Config.preset("ddr3"), name="less", **change)) as opened:
         assert not is_joined(check(opened, weighted, arguments([0, 0, 1, 9, 0, 2, 0], 64, rng)))
+
+
+@pytest.mark.parametrize("name", ["ddr3", "wide", "narrow16"])
+@pytest.mark.parametrize("instructions", range(10, 64, 6))
+def test_machines_with_fewer_instructions(name: str, instructions: int, rng: np.random.Generator) -> None:
+    """Runs end behind earlier iterations of the next ones, and rows wait for fewer."""
+    config = replace(Config.preset(name), name="fewer", instructions=instructions)
+    with daedal.Device.open("emulator", config=config) as opened:
+        for edges in ([*rng.integers(0, 10, 24)], [*rng.integers(0, 3, 24)]):
+            check(opened, rectified if instructions > 30 else weighted, arguments(edges, 64, rng))
 
 
 @pytest.mark.rtl
@@ -210,4 +234,4 @@ def test_what_a_node_costs_beside_its_rows(edges: int, rng: np.random.Generator)
             executable = daedal.compile(weighted, given, device=opened)
             executable(*given)
             cycles.append(executable.stats.cycles)
-    assert (cycles[1] - cycles[0]) / 80 <= 37 * edges + 16 + 16
+    assert (cycles[1] - cycles[0]) / 80 <= 37 * edges + 16 + 17

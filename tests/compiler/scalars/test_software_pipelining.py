@@ -244,8 +244,7 @@ def test_explain_says_by_how_many_iterations(kept: int, wanted: int, rng: np.ran
         executable = run(device, weighted, arguments(rng, 64))
     (line,) = second_use(executable)
     uses = re.findall(r"op=mul_add .* a\.number=(\d+) .*kind=scalar_register .*c=", executable.asm())
-    # Where rows are kept, a node ends in one of three ways: alone, or with the beginning of the next one.
-    distance = (len(uses) - 1) // (3 if keeps(executable) else 1)
+    distance = max(map(int, uses)) - OLDEST_KEPT if keeps(executable) else len(uses) - 1
     assert keeps(executable) == (kept > 16) and distance == wanted
     how = "the machine keeps them" if keeps(executable) else "in registers that rotate"
     assert line.endswith(f"; their second use is {distance} iteration{'s' * (distance > 1)} later") and how in line

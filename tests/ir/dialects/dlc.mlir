@@ -12,6 +12,7 @@ func.func @f() {
         dlc.push_scalar %i : !slc.stream<index>
         dlc.push_store %base[%b * %c1] bytes 16 stream : index, !slc.stream<index>, index
         dlc.push_token 0
+        dlc.push_token 1 plus %i : !slc.stream<index>
         dlc.fetch "vector0" %base[%b * %c1] bytes 16 : index, !slc.stream<index>, index
       }
     }
@@ -43,6 +44,7 @@ func.func @f() {
 // CHECK-NEXT:       dlc.push_scalar %i : !slc.stream<index>
 // CHECK-NEXT:       dlc.push_store %base[%b * %c1] bytes 16 stream : index, !slc.stream<index>, index
 // CHECK-NEXT:       dlc.push_token 0
+// CHECK-NEXT:       dlc.push_token 1 plus %i : !slc.stream<index>
 // CHECK-NEXT:       dlc.fetch "vector0" %base[%b * %c1] bytes 16 : index, !slc.stream<index>, index
 // CHECK:      dlc.execute {
 // CHECK-NEXT:   dlc.callback 0 {

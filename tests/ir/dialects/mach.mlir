@@ -44,6 +44,9 @@ mach.program config 7 arguments ["size(out, 0)", "base(x)"] {
       mach.step {
         mach.push_token 1
       }
+      mach.step {
+        mach.push_token 0 plus %o : !mach.stream<r3>
+      }
     }
   }
 }
@@ -91,6 +94,9 @@ mach.program config 7 arguments ["size(out, 0)", "base(x)"] {
 // CHECK-NEXT:     mach.event 1 "end" {
 // CHECK-NEXT:       mach.step {
 // CHECK-NEXT:         mach.push_token 1
+// CHECK-NEXT:       }
+// CHECK-NEXT:       mach.step {
+// CHECK-NEXT:         mach.push_token 0 plus %o : !mach.stream<r3>
 // CHECK-NEXT:       }
 // CHECK-NEXT:     }
 // CHECK-NEXT:   }

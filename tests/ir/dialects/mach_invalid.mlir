@@ -262,3 +262,14 @@ mach.nest {
   }
 }
 // CHECK: r0 must hold %b up to its last read, not %i
+// -----
+mach.nest {
+  %c = mach.constant 0 : !mach.constant
+  %b = mach.level 0 from %c to %c step %c : !mach.constant, !mach.constant, !mach.constant -> !mach.stream<r0>
+  mach.event 0 "end" {
+    mach.step {
+      mach.push_token 2 plus %b : !mach.stream<r0>
+    }
+  }
+}
+// CHECK: a token with an offset must be 0, not 2
