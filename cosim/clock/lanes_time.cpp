@@ -19,7 +19,8 @@ LanesTime::LanesTime(const Config& config, MemoryTime& memory, Queues& queues)
       queues_(queues),
       loop_(config.preadder ? LANE : LANE / 2),
       result_(config.preadder ? SELECT + 2 * LANE : SELECT + LANE),
-      read_after_write_(result_ + 1) {}
+      read_after_write_(result_ + 1),
+      joined_(std::max<std::uint64_t>(1, config.lanes * LANE_BYTES / config.bus_bytes)) {}
 
 void LanesTime::launch(Time not_before) {
   not_before_ = not_before;
@@ -129,6 +130,10 @@ bool LanesTime::pop(const Executed& one) {
       }
       there = std::max(there, rows.in[rows.taken] + LINE_TO_LANES);
     }
+    if (joined_ > 1) {
+      join(one, n, most, there, at);
+      continue;
+    }
     if (there > at) {
       queues_.stalls[VECTOR_EMPTY] += there - at;
       at = there;
@@ -143,6 +148,26 @@ bool LanesTime::pop(const Executed& one) {
   }
   lane_ = at;
   return true;
+}
+
+// A line of several that are a beat: up to two beats are joined before the lanes take them.
+void LanesTime::join(const Executed& one, std::uint64_t n, std::uint64_t most, Time there, Time& at) {
+  if (n % joined_ == 0) ready_ = std::max(ready_, taken_[beats_ % AHEAD]);
+  ready_ = std::max(ready_ + 1, there);
+  for (unsigned queue = 0; queue < 2; ++queue)
+    if (n < one.lines[queue]) {
+      queues_.rows[queue].take(ready_);
+      popped_[queue] = n + 1;
+    }
+  if ((n + 1) % joined_ && n + 1 < most) return;
+  if (ready_ > at) {
+    queues_.stalls[VECTOR_EMPTY] += ready_ - at;
+    at = ready_;
+  }
+  const std::uint64_t number = n / joined_, all = (most - 1) / joined_ + 1;
+  if (number == 0) start_ = at;
+  at += std::max<Time>(1, static_cast<Time>((number + 1) * one.beats / all - number * one.beats / all));
+  taken_[beats_++ % AHEAD] = at;
 }
 
 void LanesTime::finish(const Executed& one) {

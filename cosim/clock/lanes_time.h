@@ -30,6 +30,7 @@ class LanesTime {
 
   bool begin(const Executed& one);
   bool pop(const Executed& one);
+  void join(const Executed& one, std::uint64_t n, std::uint64_t most, Time there, Time& at);
   void finish(const Executed& one);
   bool put(const Executed& one);
   void line(Time at, std::uint64_t number);
@@ -43,6 +44,10 @@ class LanesTime {
   Queues& queues_;
   // Cycles of hw/execute_unit/latencies.py: between sums of an element, and until one is stored or read again.
   const Time loop_, result_, read_after_write_;
+  static constexpr unsigned AHEAD = 3;
+  const std::uint64_t joined_;  // lines of a beat, if these are no longer than it
+  Time ready_ = 0, taken_[AHEAD] = {};
+  std::uint64_t beats_ = 0;
   Register registers_[16][MAX_CONTEXTS];
   Time scalars_[16] = {};
   Phase phase_ = FETCHED;

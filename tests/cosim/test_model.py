@@ -206,6 +206,19 @@ def test_sums_behind_each_other_wait_for_the_pre_adders() -> None:
 
 
 @pytest.mark.rtl
+@pytest.mark.full
+@pytest.mark.parametrize("name", ["bf16 sum 16", "int8 weighted 16", "int8 sum 16", "bf16 mean 16"])
+def test_predictions_of_bags_of_narrow_types_are_near_the_rtl(name: str) -> None:
+    """One long bag of rows of a beat, and many short ones."""
+    (typed,) = element_types.operations([name])
+    for bags, pooling in ((1, 400), (40, 2)):
+        small = replace(typed, rows=64, bags=bags, pooling=pooling)
+        machines = (Machine(Config.preset("narrow16"), "ideal", target) for target in ("verilator", "model"))
+        rtl, predicted = (element_types.measure(small, machine)["cycles"] for machine in machines)
+        assert abs(predicted - rtl) <= 0.05 * rtl, (bags, rtl, predicted)
+
+
+@pytest.mark.rtl
 @pytest.mark.parametrize("name", ["sum D 16 pooling 2", "26 tables, D 16, batch 8"])
 def test_predictions_are_near_the_rtl(name: str) -> None:
     (shape,) = [shape for shape in shape_list.shapes() if shape.name == name]
