@@ -249,3 +249,31 @@ def test_an_interrupt_waits_for_the_step(ddr3: daedal.Device, monkeypatch: pytes
     twins.reference.step()
     twins.optimizer.sync()
     assert same(twins.model.table.weight.detach(), twins.plain.table.weight.detach())
+
+
+@pytest.mark.parametrize("is_before", [True, False])
+def test_executables_of_compile_train(ddr3: daedal.Device, is_before: bool) -> None:
+    """Whether the optimizer or the executable is made first."""
+    generator = torch.Generator().manual_seed(1)
+    model = Tables()
+    plain = copy.deepcopy(model)
+    inputs = batch(generator)
+    made = daedal.compile(model, inputs, device=ddr3) if is_before else None
+    optimizer = daedal.optim.SGD(model.parameters(), lr=0.01, device=ddr3)
+    reference = torch.optim.SGD(plain.parameters(), lr=0.01)
+    fast = made or daedal.compile(model, inputs, device=ddr3)
+    for number in range(4):
+        inputs, uploads = batch(generator), ddr3.table_uploads
+        for run, each in ((fast, optimizer), (plain, reference)):
+            each.zero_grad()
+            loss_of(run(*inputs)).backward()
+            each.step()
+        assert not number or ddr3.table_uploads == uploads
+        assert all(owner.is_ahead for owner in optimizer._owners)
+        with torch.no_grad():
+            assert same(fast(*inputs), plain(*inputs))
+    optimizer.sync()
+    for a, b in zip(model.parameters(), plain.parameters(), strict=True):
+        assert same(a.detach(), b.detach())
+    optimizer.release()
+    assert not fast(*inputs).requires_grad

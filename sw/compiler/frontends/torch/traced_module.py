@@ -23,6 +23,7 @@ from daedal.compiler.frontends.torch.trace.keywords import INNER, Signature
 from daedal.compiler.frontends.torch.trace.module_snapshot import Followed
 from daedal.compiler.frontends.torch.trace.module_trace import trace
 from daedal.compiler.frontends.torch.trace.structure import Structure
+from daedal.compiler.frontends.torch.training.suitability import is_training
 from daedal.driver.device import Device
 from daedal.errors import UnsupportedOperation
 from daedal.runtime.batch.members import Call as AnyCall
@@ -277,7 +278,7 @@ class TracedModule:
             # Without gradients, as below; torch.func would take that for gradients of 0.
             with nullcontext() if is_transformed() else torch.no_grad():
                 return self._module(*inputs)
-        with torch.no_grad() if torch.is_grad_enabled() else _NOTHING:
+        with torch.no_grad() if torch.is_grad_enabled() and not is_training(self._module) else _NOTHING:
             for number, traced in enumerate(tuple(self._traces)):
                 if not traced.is_current:
                     continue

@@ -4,12 +4,12 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 import torch
-from torch import Tensor, fx
+from torch import Tensor, fx, nn
 
 from daedal.compiler.frontends.torch.examples import example_of
 from daedal.compiler.frontends.torch.ops.operation import Operation
 from daedal.compiler.frontends.torch.training.owner import Owner
-from daedal.compiler.frontends.torch.training.parameter import owner_of
+from daedal.compiler.frontends.torch.training.parameter import OwnedParameter, owner_of
 from daedal.driver.device import Device
 from daedal.runtime.request import Request
 from daedal.system.system import System
@@ -74,6 +74,13 @@ def for_pytorch(graph: fx.Graph, operations: Collection[fx.Node]) -> list[int]:
     """Which inputs of a graph are parameters of a device with which PyTorch computes, beside these operations."""
     inputs = enumerate(graph.find_nodes(op="placeholder"))
     return [n for n, node in inputs if OWNED in node.meta and not all(user in operations for user in node.users)]
+
+
+def is_training(module: nn.Module | None) -> bool:
+    """Whether a module has a table that is trained on a device: its results are to have gradients then."""
+    if module is None:
+        return False
+    return any(type(each) is OwnedParameter and each.requires_grad for each in module.parameters())
 
 
 def is_trained(sources: Sequence[Any]) -> bool:
