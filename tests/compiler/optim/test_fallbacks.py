@@ -144,7 +144,12 @@ OTHERS: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
 }
 
 
-@pytest.mark.parametrize("case", OTHERS)
+QUICK = ("max", "momentum", "not a number")
+
+
+@pytest.mark.parametrize(
+    "case", [each if each in QUICK else pytest.param(each, marks=pytest.mark.full) for each in OTHERS]
+)
 def test_other_gradients_and_steps(ddr3: daedal.Device, case: str) -> None:
     table, options, why = OTHERS[case]
     twins = Twins(pooled(ROWS, **table), ddr3, **{"lr": 0.05, **options})

@@ -99,11 +99,12 @@ def test_two_optimizers(ddr3: daedal.Device) -> None:
         assert same(a.detach(), b.detach())
 
 
-def test_a_hundred_steps_are_fifty_saved_loaded_and_fifty(ddr3: daedal.Device) -> None:
+@pytest.mark.parametrize("count", [5, pytest.param(50, marks=pytest.mark.full)])
+def test_a_hundred_steps_are_fifty_saved_loaded_and_fifty(ddr3: daedal.Device, count: int) -> None:
     generator = torch.Generator().manual_seed(1)
-    inputs = [batch(generator) for _ in range(100)]
+    inputs = [batch(generator) for _ in range(2 * count)]
     twins = Twins(Tables(), ddr3, lr=0.01)
-    for each in inputs[:50]:
+    for each in inputs[:count]:
         twins.step(each)
     file = io.BytesIO()
     torch.save({"model": twins.model.state_dict(), "optimizer": twins.optimizer.state_dict()}, file)
@@ -114,7 +115,7 @@ def test_a_hundred_steps_are_fifty_saved_loaded_and_fifty(ddr3: daedal.Device) -
     optimizer = daedal.optim.SGD(again.parameters(), lr=0.5, device=ddr3)
     again.load_state_dict(state["model"])
     optimizer.load_state_dict(state["optimizer"])
-    for each in inputs[50:]:
+    for each in inputs[count:]:
         twins.step(each)
         optimizer.zero_grad()
         loss_of(fast(*each)).backward()
