@@ -66,6 +66,8 @@ def cases() -> dict[str, Case]:
         "embedding_lookup_sparse of ragged": Case(
             lambda r: nn.embedding_lookup_sparse(v, r, None, combiner="sum"), [ragged_spec], (ragged,)
         ),
+        "mean": Case(lambda s: nn.embedding_lookup_sparse(v, s, None, combiner="mean"), [ids_spec], (ids,)),
+        "sqrtn": Case(lambda s: nn.embedding_lookup_sparse(v, s, None, combiner="sqrtn"), [ids_spec], (ids,)),
         "weighted": Case(
             lambda s, w: nn.embedding_lookup_sparse(v, s, w, combiner="sum"), [ids_spec, weights_spec], (ids, weights)
         ),
@@ -76,6 +78,7 @@ def cases() -> dict[str, Case]:
             lambda s, w: nn.embedding_lookup_sparse(v, s, w, combiner="sqrtn"), [ids_spec, weights_spec], (ids, weights)
         ),
         "safe": Case(lambda s: nn.safe_embedding_lookup_sparse(v, s, combiner="sum"), [ids_spec], (ids,), filled),
+        "safe mean": Case(lambda s: nn.safe_embedding_lookup_sparse(v, s), [ids_spec], (ids,), filled),
         "safe and weighted": Case(
             lambda s, w: nn.safe_embedding_lookup_sparse(v, s, w, combiner="sum", default_id=3),
             [ids_spec, weights_spec],
@@ -118,7 +121,8 @@ def cases() -> dict[str, Case]:
 NAMES = [
     "gather", "gather of int32", "gather of a constant", "gather of an input", "gather of rows of rows",
     "embedding_lookup", "ragged look-up", "ragged sum", "ragged mean", "embedding_lookup_sparse",
-    "embedding_lookup_sparse of ragged", "weighted", "weighted mean", "weighted sqrtn", "safe", "safe and weighted",
+    "embedding_lookup_sparse of ragged", "mean", "sqrtn", "weighted", "weighted mean", "weighted sqrtn", "safe",
+    "safe mean", "safe and weighted",
     "sparse.segment_sum", "sparse.segment_sum into more", "segment_sum", "segment_sum of rows", "segment_mean",
     "unsorted_segment_sum", "unsorted_segment_mean", "unsorted without some", "sparse times dense", "transposed",
     "two at once", "one behind the other", "in a function",

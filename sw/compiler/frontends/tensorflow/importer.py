@@ -15,7 +15,7 @@ from daedal.compiler.frontends.tensorflow.ops.operation import Tables
 from daedal.compiler.frontends.tensorflow.parts import Builder
 from daedal.compiler.frontends.tensorflow.program import Program
 from daedal.compiler.frontends.tensorflow.registry import find_operations
-from daedal.compiler.frontends.tensorflow.rewrites import without_shapes_of_rows
+from daedal.compiler.frontends.tensorflow.rewrites import with_casts_behind_gathers, without_shapes_of_rows
 from daedal.compiler.frontends.tensorflow.schedule import schedule
 from daedal.compiler.operation_compiler import compiler_for
 from daedal.driver.device import Device
@@ -47,6 +47,7 @@ def _program(concrete: Any, signature: Signature, paths: Mapping[int, str]) -> P
     effects = [each.name for each in concrete.graph.control_outputs]
     functions = graph_def.library.function
     graph = Inliner(functions, output_names).graph(graph_def.node, outputs, effects)
+    graph = with_casts_behind_gathers(graph)
     builder = Builder(graph, graph_def.library, captured, variables)
 
     def shape_of(ref: Ref) -> tuple[int | None, ...] | None:

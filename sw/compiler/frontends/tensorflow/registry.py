@@ -21,7 +21,6 @@ STAY = {
     "ResourceGatherNd": "a gather of places, not of rows",
     "SparseMatrixMatMul": "a product of a matrix in CSR",
     "ResourceScatterAdd": "a scatter into a variable",
-    "LookupTableFindV2": "a look-up in a hash table",
 }
 """What else looks like work for the device -> what it is."""
 

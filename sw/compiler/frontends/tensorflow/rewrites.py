@@ -26,6 +26,27 @@ def without_shapes_of_rows(graph: Graph, shape_of: ShapeOf) -> Graph:
     return Graph(nodes, graph.outputs, graph.effects)
 
 
+def with_casts_behind_gathers(graph: Graph) -> Graph:
+    """The graph with gathers of variables whose elements are cast made casts of gathered rows.
+
+    Keras casts a whole table for each look-up in mixed precision.
+    """
+    nodes = list[Node]()
+    for node in graph.nodes.values():
+        cast = graph.node_of(node.inputs[0]) if node.op == "GatherV2" else None
+        if cast is None or cast.op != "Cast" or graph.node_of(cast.inputs[0]).op != "ReadVariableOp":
+            nodes.append(node)
+            continue
+        rows, whole = type(node.message)(), type(node.message)()
+        rows.CopyFrom(node.message)
+        rows.attr["Tparams"].type = cast.attribute("SrcT").type
+        whole.CopyFrom(cast.message)
+        gathered = Ref(f"{node.name}/daedal_rows")
+        nodes.append(Node(gathered.node, node.op, (cast.inputs[0], *node.inputs[1:]), node.controls, rows))
+        nodes.append(Node(node.name, "Cast", (gathered,), cast.controls, whole))
+    return Graph(nodes, graph.outputs, graph.effects)
+
+
 def _shape_of_gather(node: Node, gather: Node, graph: Graph, shape_of: ShapeOf) -> list[Node] | None:
     """The nodes for the shape of a gather of rows; None for another node, or rows of which the size is not known."""
     if gather.op not in ("ResourceGather", "GatherV2") or why_not_by_row(gather, graph) is not None:
