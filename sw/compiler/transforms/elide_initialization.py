@@ -4,7 +4,7 @@
 Where work on an accumulator begins with setting it to +0.0 and ends, once for every such beginning, with
 reading it, the last read clears it instead. An empty register reads as +0.0, and all are empty when a launch
 starts. A maximum or minimum that takes the first row as it is needs that; with the option ``needed`` nothing else is
-changed.
+changed. Where a callback reads an accumulator and then sets it to +0.0, the read clears it as well.
 """
 
 from dataclasses import dataclass
@@ -122,6 +122,8 @@ def _check_first(function: func.FuncOp) -> None:
 def _elide_again(accumulator: slcv.AccumulatorOp) -> None:
     """Where a callback sets it to +0.0 behind the only read of it there, that clears it."""
     users = [use.operation for use in accumulator.result.uses]
+    if any(_is_compared(op) for op in users):
+        return
     for last in [op for op in users if isinstance(op, slcv.SetOp) and _is_zero(op.row)]:
         here = [op for op in last.parent_block().ops if op in users]  # type: ignore[union-attr]
         reads = [op for op in here if isinstance(op, slcv.GetOp)]

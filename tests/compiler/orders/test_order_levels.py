@@ -1,5 +1,6 @@
 """Sums of blocks at every level and optimisation level: in the interpreter and on the machine, bit for bit."""
 
+import re
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from daedal.compiler.frontends.requests.orders import Order, ordered_request
 from daedal.compiler.interpreters import interpret
 from daedal.compiler.opt_levels import OPT_LEVELS
 from daedal.compiler.pipeline import compile_emb
+from daedal.compiler.text import read_module
 from daedal.hw.config.core import Config
 from daedal.runtime.operations import BagList, BlockKind, Kind
 from tests.compiler.layers.compiler_support import ddr3
@@ -89,3 +91,19 @@ def test_every_optimisation_level_on_the_machine(ddr3: daedal.Device, rng: np.ra
     request = ordered_request("op", table, indices, weights, keys, len(many), "sum", Order.LANES)
     rows = bags(table[indices] * weights[:, None], np.concatenate([[0], many.cumsum()]))
     assert run(ddr3, request, opt=opt)[0].tobytes() == np.stack([by_lanes(each) for each in rows]).tobytes()
+
+
+def test_a_total_is_left_in_a_register_of_its_own() -> None:
+    """A maximum of a later nest begins with an empty register; behind the last block there is +0.0 in the total's."""
+    text = """
+      func.func @kernel(%l: tensor<3x1xi64>, %i: tensor<?xi64>, %o: tensor<?xi64>, %p: tensor<?xi64>, %n: index) {
+        emb.block_list %l[0 for 1] width 8 pitch 8 to 8 %i ends %o places %p blocks %n
+          : tensor<3x1xi64>, tensor<?xi64> ends tensor<?xi64> places tensor<?xi64>
+        emb.bag_list "max" %l[0 for 1] width 8 pitch 8 to 8 %i offsets %o bags %n
+          : tensor<3x1xi64>, tensor<?xi64> offsets tensor<?xi64>
+        func.return
+      }"""
+    made = compile_emb(read_module(text, "text"), Config.preset("ddr3")).levels["mach"]
+    (of_blocks,) = re.findall(r'"add" a %v\w+ : !mach.vector<(v\d)> c %v\w+ : !mach.vector<(v\d)> length 0 clear', made)
+    (maximum,) = re.findall(r'"max" .* c %v\w+ : !mach.vector<(v\d)>', made)
+    assert maximum not in of_blocks

@@ -219,6 +219,14 @@ def test_a_damaged_tensor_is_one_by_its_checksum(copy: Path, device: daedal.Devi
         bundle.array(key)
 
 
+def test_a_damaged_index_is_one_by_its_checksum(copy: Path) -> None:
+    raw = bytearray((copy / INDEX).read_bytes())
+    raw[raw.index(b"items")] ^= 4
+    (copy / INDEX).write_bytes(raw)
+    with pytest.raises(daedal.errors.FileError, match="is damaged: the block at byte 0 has another checksum"):
+        read_table(copy / INDEX)
+
+
 @pytest.mark.parametrize("name", ["saved_model.pb", INDEX, SHARD])
 def test_damaged_files_are_typed_errors(copy: Path, device: daedal.Device, rng: np.random.Generator, name: str) -> None:
     """A change that is not noticed leaves the model, or another one that can be."""

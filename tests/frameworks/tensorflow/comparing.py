@@ -1,11 +1,22 @@
 """Numbers for tests with TensorFlow, and whether results have the same bits."""
 
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 ROWS, WIDTH = 50, 8
+
+
+class _TensorFlow:
+    """TensorFlow, imported when a test runs: these are collected where it is not."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(import_module("tensorflow"), name)
+
+
+tf: Any = _TensorFlow()
 
 
 def table(rows: int = ROWS, width: int = WIDTH, *, seed: int = 0) -> NDArray[np.float32]:

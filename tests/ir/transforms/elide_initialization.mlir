@@ -168,3 +168,69 @@ func.func @elsewhere(%out: memref<?x8xf32>, %n: index) {
 // CHECK-LABEL: func.func @elsewhere
 // CHECK:       slcv.set
 // CHECK-NOT:   clear
+// -----
+
+// A read before the set to zero clears.
+func.func @read_and_emptied(%t: memref<?x8xf32>, %out: memref<?x8xf32>, %n: index) {
+  %one = arith.constant 1.0 : f32
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %zero = arith.constant 0.0 : f32
+  %acc = slcv.accumulator : !slcv.accumulator<8>
+  slc.for %b = %c0 to %n step %c1 : index, index {
+    slc.callback "iteration"() {
+      %x = vector.broadcast %one : f32 to vector<8xf32>
+      %a = slcv.get %acc : !slcv.accumulator<8> -> vector<8xf32>
+      %y = arith.addf %a, %x : vector<8xf32>
+      slcv.set %acc, %y : !slcv.accumulator<8>, vector<8xf32>
+    }
+    slc.for %p = %c0 to %n step %c1 : index, index {
+      slc.callback "end"(%b : !slc.stream<index>) {
+      ^bb0(%i: index):
+        %s = slcv.get %acc : !slcv.accumulator<8> -> vector<8xf32>
+        slcv.store %s, %out[%i, %c0] : vector<8xf32>, memref<?x8xf32>
+        %z = vector.broadcast %zero : f32 to vector<8xf32>
+        slcv.set %acc, %z : !slcv.accumulator<8>, vector<8xf32>
+      }
+    }
+  }
+  func.return
+}
+
+// CHECK-LABEL: func.func @read_and_emptied
+// CHECK:       %s = slcv.get %acc clear
+// CHECK-NEXT:  slcv.store %s
+// CHECK-NEXT:  }
+
+// -----
+
+// A maximum of an empty register would take its first row, and is one of that and +0.0.
+func.func @compared(%t: memref<?x8xf32>, %out: memref<?x8xf32>, %n: index) {
+  %one = arith.constant 1.0 : f32
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %zero = arith.constant 0.0 : f32
+  %acc = slcv.accumulator : !slcv.accumulator<8>
+  slc.for %b = %c0 to %n step %c1 : index, index {
+    slc.callback "iteration"() {
+      %x = vector.broadcast %one : f32 to vector<8xf32>
+      %a = slcv.get %acc : !slcv.accumulator<8> -> vector<8xf32>
+      %y = slcv.keep_greater %x, %a : vector<8xf32>, vector<8xf32> -> vector<8xf32>
+      slcv.set %acc, %y : !slcv.accumulator<8>, vector<8xf32>
+    }
+    slc.for %p = %c0 to %n step %c1 : index, index {
+      slc.callback "end"(%b : !slc.stream<index>) {
+      ^bb0(%i: index):
+        %s = slcv.get %acc : !slcv.accumulator<8> -> vector<8xf32>
+        slcv.store %s, %out[%i, %c0] : vector<8xf32>, memref<?x8xf32>
+        %z = vector.broadcast %zero : f32 to vector<8xf32>
+        slcv.set %acc, %z : !slcv.accumulator<8>, vector<8xf32>
+      }
+    }
+  }
+  func.return
+}
+
+// CHECK-LABEL: func.func @compared
+// CHECK:       %s = slcv.get %acc :
+// CHECK:       slcv.set %acc, %z
