@@ -380,7 +380,7 @@ void ExecuteUnit::compute(const Code& whole, const Instruction& code, std::uint6
   }
   float result;
   if (code.mode == Mode::REDUCE) {
-    result = reduce(code.op, n, a, b);
+    result = reduce(code, n, a, b);
     auto& empty = registers_[code.c].empty;
     if (n > share_)
       std::fill(std::begin(empty), std::end(empty), true);
@@ -398,7 +398,8 @@ void ExecuteUnit::compute(const Code& whole, const Instruction& code, std::uint6
   scalars_[code.destination] = {bits_of(result), false};
 }
 
-float ExecuteUnit::reduce(std::uint64_t op, std::uint64_t n, const float* a, const float* b) {
+float ExecuteUnit::reduce(const Instruction& code, std::uint64_t n, const float* a, const float* b) {
+  const std::uint64_t op = code.op, partials = code.octets ? OCTET : PARTIAL_SUMS;
   const std::uint64_t combine = is_extreme(op) ? op : VectorOp::ADD;
   const float infinity = std::numeric_limits<float>::infinity();
   float partial[PARTIAL_SUMS];
@@ -410,9 +411,12 @@ float ExecuteUnit::reduce(std::uint64_t op, std::uint64_t n, const float* a, con
     operate(op, n, absolute.data(), a, nullptr, nullptr, 0);
     a = absolute.data();
   }
-  for (std::uint64_t first = 0; first < n; first += PARTIAL_SUMS)
-    operate(op == VectorOp::ABS ? combine : op, std::min(PARTIAL_SUMS, n - first), partial, a + first, b ? b + first : nullptr, partial, 0);
-  for (std::uint64_t half = PARTIAL_SUMS / 2; half; half /= 2)
+  for (std::uint64_t first = 0; first < n; first += partials)
+    operate(op == VectorOp::ABS ? combine : op, std::min(partials, n - first), partial, a + first, b ? b + first : nullptr, partial, 0);
+  for (std::uint64_t distance = 1; code.octets && distance < OCTET; distance *= 2)
+    for (std::uint64_t first = 0; first < OCTET; first += 2 * distance)
+      operate(combine, 1, partial + first, partial + first + distance, nullptr, partial + first, 0);
+  for (std::uint64_t half = code.octets ? 0 : PARTIAL_SUMS / 2; half; half /= 2)
     operate(combine, half, partial, partial + half, nullptr, partial, 0);
   return partial[0];
 }

@@ -69,7 +69,7 @@ class ExecuteUnit {
   void operate(std::uint64_t op, std::uint64_t n, float* d, const float* a, const float* b, const float* c,
                std::uint64_t scalar);
   std::uint64_t beats(std::uint64_t elements) const;
-  float reduce(std::uint64_t op, std::uint64_t n, const float* a, const float* b);
+  float reduce(const Instruction& code, std::uint64_t n, const float* a, const float* b);
   void clear_source(const Instruction& code);
   void tell(const Code& code, const Instruction& bits, std::uint64_t elements);
 

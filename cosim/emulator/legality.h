@@ -67,7 +67,7 @@ inline bool is_legal(const Config& config, const Instruction& code) {
                                 (one_number || b_absent)))
     return false;
   const bool takes_b = operation.uses_b || (operation.b_replaces_c && code.mode != Mode::REDUCE);
-  return operation.known && (!operation.rounds || converts(config)) && code.reserved == 0 &&
+  return operation.known && (!operation.rounds || converts(config)) && (!code.octets || (code.mode == Mode::REDUCE && config.octets)) &&
          (kept || keeps || head || operand(code.a_kind, code.a_number)) &&
          operand(code.b_kind, code.b_number) && !same_pop && (takes_b || b_absent) &&
          code.length < static_cast<std::uint64_t>(config.lengths) &&

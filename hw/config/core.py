@@ -383,6 +383,11 @@ class Config:
         return 1 << max(1, self.scalars // 2).bit_length() - 1
 
     @property
+    def octets(self) -> bool:
+        """Whether there are reductions of eight partial results, neighbours first: they fill beats of 4 or 8 lanes."""
+        return bool(self.scalars) and self.lanes in (4, 8)
+
+    @property
     def hash(self) -> int:
         """32 bits that tell this machine from any other.
 

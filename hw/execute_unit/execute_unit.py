@@ -220,6 +220,8 @@ class ExecuteUnit(wiring.Component):
             dispatch.target.eq(tree.o.target), self._hand_over.finished.eq(tree.finished),
             self._hand_over.target.eq(tree.o.target), issue.finished.eq(tree.finished), issue.target.eq(tree.o.target),
         ]  # fmt: skip
+        if self.config.octets:
+            m.d.comb += tree.octets.eq(row.octets)
 
     def _catch_faults(self, m: Module) -> None:
         """Keep the first fault. An instruction waits for earlier ones, which may still find a row wrong.

@@ -106,8 +106,8 @@ def issue_layout(config: Config) -> data.StructLayout:
     With ``indexed`` the scalar register ``index`` has the number of operand ``a``'s element, and the row waits for all
     results before it. ``reduces``: results go round ``area`` of the destination, and are added to from the second round
     on; elements behind the last take no part; what comes of them is for scalar register ``target``, which of any other
-    row is its destination, if that is scalar. ``iterative``: operands of this operation, which go to the iterative
-    unit.
+    row is its destination, if that is scalar. ``octets``, if there are any: they go round half of the area.
+    ``iterative``: operands of this operation, which go to the iterative unit.
     """
     operand = operand_layout(config)
     return data.StructLayout(
@@ -125,6 +125,7 @@ def issue_layout(config: Config) -> data.StructLayout:
             "indexed": 1,
             "index": range(config.scalars),
             "reduces": 1,
+            **({"octets": 1} if config.octets else {}),
             "area": partial_area(config),
             "target": range(config.scalars),
             "iterative": IterativeOp,

@@ -20,6 +20,9 @@ KEPT = 8
 PARTIAL_SUMS = 16
 """Partial results of a reduction: element i of a row goes to partial result i modulo this."""
 
+OCTET = 8
+"""Partial results of a reduction with ``octets``."""
+
 
 class VectorOp(enum.Enum, shape=5):
     """What an instruction does, element by element, in binary32: ``OPERATIONS`` has a row for each."""
@@ -134,7 +137,9 @@ class Instruction(data.Struct):
     So the result is the same for any number of lanes. An empty register has the sum +0.0, a row of -0.0 alone -0.0;
     MAX and MIN ignore NaNs. ``c`` names a vector register for the partial results, neither ``a`` nor ``b``; it is
     empty afterwards, in all contexts if the row is longer than a context's share. Instructions behind a reduction go
-    on while its tree is computed, except those that name the destination or write to register ``c``.
+    on while its tree is computed, except those that name the destination or write to register ``c``. With ``octets``
+    (``Config.octets``) element i is accumulated into partial result i modulo ``OCTET``, and neighbours are combined
+    first: i and i + 1, then i and i + 2, then i and i + 4.
 
     With ``rotate``, the vector registers 0 to R - 1 of this context rotate after this instruction: what is named n is
     named n + 1 from then on, and R - 1 becomes 0. R is ``Config.rotating_registers``, half of the vector registers (a
@@ -155,7 +160,7 @@ class Instruction(data.Struct):
     element: 4
     rotate: 1
     rotate_scalars: 1
-    reserved: 1
+    octets: 1
 
 
 INSTRUCTION_BITS = 40

@@ -95,6 +95,7 @@ class Decode(wiring.Component):
             issue.keeps.eq(self._keeps()),
             issue.kept.eq(self._kept()),
             *([issue.head.eq(self._head())] if self.config.quantised else []),
+            *([issue.octets.eq(code.octets)] if self.config.octets else []),
             o.beyond_kept.eq(code.a.number),
             o.needs_scalar.eq(divides | (code.a.kind == OperandKind.SCALAR) | (code.b.kind == OperandKind.SCALAR)),
             o.bad_token.eq(self.i.bad),
@@ -185,7 +186,7 @@ class Decode(wiring.Component):
             bad_a &= ~self._head()
         return Cat(
             ~self._is(*self._operations),
-            code.reserved.any(),
+            code.octets & (self._mode != Mode.REDUCE) if config.octets else code.octets.any(),
             bad_a,
             self._bad_operand(code.b),
             both_pop & (((a_kind == OperandKind.QUEUE) & same_number) | (a_kind == OperandKind.SCALAR)),

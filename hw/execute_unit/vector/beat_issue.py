@@ -195,16 +195,24 @@ class BeatIssue(wiring.Component):
         around, loop = partial_beats(self.config), latencies(self.config).loop
         if not self.config.scalars or around >= loop:
             return Const(0)
-        # A register says it, so that it is there when the cycle begins.
         recent, count = Signal(loop - 2), Signal(range(loop))
-        full, again = Signal(), Signal()
         m.d.comb += count.eq(sum(recent[1:], recent[0]))
-        m.d.sync += [recent.eq(Cat(self.fire, recent)), full.eq(Mux(self.fire, count >= around - 1, count >= around))]
+        m.d.sync += recent.eq(Cat(self.fire, recent))
+        crowded = self._is_crowded(m, around, count)
+        if self.config.octets:
+            crowded = Mux(self.present.octets, self._is_crowded(m, around // 2, count), crowded)
+        return self.present.reduces & crowded
+
+    def _is_crowded(self, m: Module, around: int, count: Signal) -> Value:
+        """The same of partial results that are so many beats; ``count`` of the last ``loop`` - 2 cycles had a beat."""
+        # A register says it, so that it is there when the cycle begins.
+        full, again = Signal(), Signal()
+        m.d.sync += full.eq(Mux(self.fire, count >= around - 1, count >= around))
         with m.If(self.fire):
             m.d.sync += again.eq((self.beat + 1)[exact_log2(around) :].any())
         with m.If(~self.busy):
             m.d.sync += again.eq(0)
-        return self.present.reduces & again & full
+        return again & full
 
     def _beyond(self) -> Value:
         """Whether ``element`` is no element of a register, or not one of the context's."""

@@ -35,7 +35,8 @@ class OperandSelect(wiring.Component):
     stored : ``In(8 * lane_bytes)``
         The beat's register, one cycle later, from the register file.
     pick : ``In(range(lanes))``
-        Lane n gets element n + pick of ``stored``, when pick is a power of two greater than n or n is 0.
+        Lane n gets element n + pick of ``stored``, when pick is a power of two greater than n or n is 0;
+        with ``Config.octets`` also when pick is a power of two and 2 pick divides n.
     absolute : ``In(1)``
         Without its sign; only if elements can be picked.
     masked : ``In(lanes)``; neutral : ``In(32)``
@@ -97,7 +98,8 @@ class OperandSelect(wiring.Component):
         m.d.comb += picked.eq(elements[n])
         with m.Switch(pick):
             for places in range(1, 1 << len(pick) if self.config.lanes > 1 else 1):
-                if n + places < self.config.lanes and (n == 0 or (places > n and places & (places - 1) == 0)):
+                one_step = places & (places - 1) == 0 and (places > n or (self.config.octets and n % (2 * places) == 0))
+                if n + places < self.config.lanes and (n == 0 or one_step):
                     with m.Case(places):
                         m.d.comb += picked.eq(elements[n + places])
         return picked

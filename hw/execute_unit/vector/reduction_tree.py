@@ -10,7 +10,7 @@ from daedal.hw.config.core import Config
 from daedal.hw.execute_unit.fpu.lane_op import LaneOp
 from daedal.hw.execute_unit.latencies import latencies
 from daedal.hw.execute_unit.stage_layouts import partial_area, partial_beats, partial_step, register_number
-from daedal.hw.isa.instructions import PARTIAL_SUMS
+from daedal.hw.isa.instructions import OCTET, PARTIAL_SUMS
 
 PATIENCE = 31
 """Most cycles that a beat of a tree waits for one in which no row could issue a beat."""
@@ -44,15 +44,17 @@ def combine_layout(config: Config) -> data.StructLayout:
 class ReductionTree(wiring.Component):
     """Combines the partial results of reductions: the upper half of them with the lower, and again, down to one.
 
+    Those of ``octets`` go the other way: each with its neighbour, pairs with pairs, and fours with fours.
+
     A row of n beats has n beats of partial results, ``PARTIAL_SUMS`` elements at most, with what changes nothing behind
     the row's last element. Each halving begins ``read_after_write`` cycles after the last beat of what it needs, so
     trees of several rows are under way at a time. What is due goes before all else, unless it is to wait.
 
     Members
     -------
-    start : ``In(1)``; op; area; target; last_beat
+    start : ``In(1)``; op; area; target; last_beat; octets
         The last beat of a row to reduce is issued in this cycle, by this ``LaneOp`` into this area, for this scalar
-        register; not in a cycle in which a beat is ``due``, or would be but for ``wait``.
+        register, with ``octets`` or without; not in a cycle in which a beat is ``due``, or would be but for ``wait``.
     register
         The vector register in which the areas are; stable while there are any.
     wait : ``In(1)``
@@ -72,6 +74,7 @@ class ReductionTree(wiring.Component):
                 "area": In(partial_area(config)),
                 "target": In(range(config.scalars)),
                 "last_beat": In(range(config.register_beats)),
+                "octets": In(1),
                 "register": In(register_number(config)),
                 "wait": In(1),
                 "due": Out(1),
@@ -89,24 +92,32 @@ class ReductionTree(wiring.Component):
         # The other way round, or synthesis would make one register of the two.
         self._away = Signal(init=1)
         present, beat, last = Signal(self._step_layout()), Signal(range(max(beats // 2, 1))), Signal()
-        following = Signal.like(present)
+        following, final = Signal.like(present), Signal()
         o, away = self.o, present.distance[lanes:]
         op = Value.cast(self.op)
         m.d.comb += [
             self.due.eq(here & ~(self.wait & ~enough)),
             self.here.eq(~self._away & ~(self.wait & ~enough)),
             last.eq(beat == present.last),
-            self.finished.eq(self.due & last & present.distance[0]),
+            final.eq(present.distance[0]),
+            self.finished.eq(self.due & last & final),
             self.finished_area.eq(present.area),
             o.op.eq(Mux(present.extreme, Mux(present.least, LaneOp.MIN, LaneOp.MAX), LaneOp.ADD)),
             o.register.eq(self.register),
             o.beat.eq(beat | (present.area << exact_log2(partial_step(self.config)))),
             o.offset.eq(away), o.pick.eq(present.distance[:lanes]), o.target.eq(present.target),
-            o.final.eq(present.distance[0]), o.alone.eq(present.alone),
+            o.final.eq(final), o.alone.eq(present.alone),
             following.eq(present),
             following.distance.eq(present.distance >> 1),
             following.last.eq(_below(away >> 1)),
         ]  # fmt: skip
+        if self.config.octets:
+            with m.If(present.octets):
+                m.d.comb += [
+                    final.eq(present.distance[2] | (present.distance[1] & present.short)),
+                    following.distance.eq(present.distance << 1),
+                    following.last.eq(present.last & ~away.any() & ~present.distance[lanes - 1]),
+                ]
         with m.If(self.start):
             m.d.comb += [
                 *self._first(following),
@@ -117,10 +128,12 @@ class ReductionTree(wiring.Component):
             m.d.sync += [beat.eq(Mux(last, 0, beat + 1)), waited.eq(0), enough.eq(0)]
         with m.Elif(here):
             m.d.sync += [waited.eq(waited + 1), enough.eq(waited == PATIENCE - 1)]
-        self._delay(m, here, present, following, goes_on=~here | (self.due & last))
+        self._delay(m, here, present, following, final, goes_on=~here | (self.due & last))
         return m
 
-    def _delay(self, m: Module, here: Signal, present: data.View, following: data.View, *, goes_on: Value) -> None:
+    def _delay(
+        self, m: Module, here: Signal, present: data.View, following: data.View, final: Value, *, goes_on: Value
+    ) -> None:
         """What was issued in a cycle is ``here`` for its next step ``read_after_write`` cycles later, or more."""
         depth = latencies(self.config).read_after_write - 1
         m.submodules.steps = steps = memory.Memory(shape=present.shape(), depth=1 << ceil_log2(depth + 1), init=[])
@@ -134,7 +147,7 @@ class ReductionTree(wiring.Component):
         with m.If(goes_on):
             m.d.sync += [
                 write.addr.eq(write.addr + 1),
-                waiting.eq(Cat(self.start | (self.due & ~present.distance[0]), waiting)),
+                waiting.eq(Cat(self.start | (self.due & ~final), waiting)),
                 here.eq(waiting[-1]),
                 self._away.eq(~waiting[-1]),
                 present.eq(read.data),
@@ -151,19 +164,27 @@ class ReductionTree(wiring.Component):
             ones[0], alone = Const(1), self.last_beat == 0
         span = Value.cast(Cat(ones))
         beyond = self.last_beat[digits:].any()
-        return [
-            step.distance.eq(((span + 1) << lanes) >> 1),
-            step.last.eq((self.last_beat | beyond.replicate(max(digits, 1))) & (span >> 1)),
-            step.alone.eq(alone),
-        ]
+        distance: Value = ((span + 1) << lanes) >> 1
+        last: Value = (self.last_beat | beyond.replicate(max(digits, 1))) & (span >> 1)
+        octets = []
+        if self.config.octets:
+            # Beats of eight: two of 4 lanes, of which a short row fills one, or one of 8.
+            several = self.last_beat.any() if self.config.lanes < OCTET else Const(0)
+            distance, last = Mux(self.octets, 1, distance), Mux(self.octets, several, last)
+            octets = [step.octets.eq(self.octets), step.short.eq(~several & (self.config.lanes < OCTET))]
+        return [step.distance.eq(distance), step.last.eq(last), step.alone.eq(alone), *octets]
 
     def _step_layout(self) -> data.StructLayout:
-        """The elements from what is combined to what it is combined with, and the last beat that has such."""
+        """The elements from what is combined to what it is combined with, and the last beat that has such.
+
+        ``short``: a row of ``octets`` that has half of them.
+        """
         return data.StructLayout(
             {
                 "distance": range(PARTIAL_SUMS // 2 + 1),
                 "last": range(max(partial_beats(self.config) // 2, 1)),
                 "alone": 1,
+                **({"octets": 1, "short": 1} if self.config.octets else {}),
                 "extreme": 1,
                 "least": 1,
                 "area": Shape.cast(partial_area(self.config)),

@@ -173,7 +173,10 @@ class VectorPath(wiring.Component):
     def _place(self, number: Value, scalar: Value) -> Value:
         """The ``register_place`` of a beat of ``c`` or of a result."""
         digits, step = exact_log2(partial_beats(self.config)), exact_log2(partial_step(self.config))
-        round_ = register_beat(self.config, number, Const(0), self._beat[:digits] | (self._row.area << step))
+        beat = self._beat[:digits]
+        if self.config.octets:
+            beat = Cat(beat[:-1], beat[-1] & ~self._row.octets)
+        round_ = register_beat(self.config, number, Const(0), beat | (self._row.area << step))
         vector = Mux(self._row.reduces, round_, self._at(number, self._beat))
         width = Shape.cast(register_place(self.config)).width
         if not self.config.scalars:
@@ -236,7 +239,10 @@ class VectorPath(wiring.Component):
 
     def _add(self, m: Module, addend: Forwarding, registers: RegisterFile) -> None:
         row = self._row
-        first = row.reduces & ~self._beat[exact_log2(partial_beats(self.config)) :].any()
+        digits = exact_log2(partial_beats(self.config))
+        first = row.reduces & ~self._beat[digits:].any()
+        if self.config.octets:
+            first &= ~(row.octets & self._beat[digits - 1])
         op = Value.cast(row.op)
         m.d.comb += [
             addend.fire.eq(self._fire),

@@ -208,7 +208,7 @@ class ExecuteUnit:
         b = self._operand(code, "b", len(a)) if "b" in decoded.row.operands else None
         for context in range(self.config.context_count) if len(a) > self._share else (self._context,):
             self._written.discard((context, code["c"]))
-        return reduce(decoded.op, a, b).reshape(1)
+        return reduce(decoded.op, a, b, octets=bool(code["octets"])).reshape(1)
 
     def _clear(self, code: Members) -> None:
         if code["clear"] and code["a.kind"] == _OWN:
@@ -280,7 +280,9 @@ def is_legal(word: int, config: Config, operations: Mapping[VectorOp, Operation]
         return False
     if row.takes_head and not _takes_whole_row(code):
         return False
-    if code["reserved"] or code["mode"] >= len(Mode) or not row.may_have(Mode(code["mode"])):
+    if code["octets"] and not (config.octets and code["mode"] == Mode.REDUCE.value):
+        return False
+    if code["mode"] >= len(Mode) or not row.may_have(Mode(code["mode"])):
         return False
     mode, vectors, scalars = Mode(code["mode"]), config.vector_registers, config.scalars
     a, b = ((code[f"{name}.kind"], code[f"{name}.number"]) for name in "ab")

@@ -304,7 +304,7 @@ class Callbacks:
         if shape.kind == "quotient":
             return members | {"op": VectorOp.STORE_QUOTIENT, "a": register}
         if shape.kind == "reduce":
-            members |= {"mode": Mode.REDUCE, "destination": self.own()["number"]}
+            members |= {"mode": Mode.REDUCE, "destination": self.own()["number"]} | self.octets()
             operands = self.operands(shape, REDUCE_BINARY, REDUCE_UNARY, readable)
             used = [one["number"] for one in operands.values() if isinstance(one, dict)
                     and one["kind"] is OperandKind.REGISTER]  # fmt: skip
@@ -347,12 +347,16 @@ class Callbacks:
         b = {"kind": OperandKind.REGISTER, "number": self.source(readable)}
         if dice.config.scalars and dice.chance(0.4):
             free = [r for r in range(dice.config.vector_registers) if r != b["number"]]
-            members |= {"mode": Mode.REDUCE, "destination": self.own()["number"], "c": dice.pick(free)}
+            members |= {"mode": Mode.REDUCE, "destination": self.own()["number"], "c": dice.pick(free)} | self.octets()
             return members | dice.pick(
                 [{"op": op, "b": b} for op in REDUCE_BINARY] + [{"op": op} for op in REDUCE_UNARY]
             )
         members |= {"destination": dice.pick(self.writable(shape.length)), "c": self.source(readable)}
         return members | dice.pick([{"op": op, "b": b} for op in BINARY] + [{"op": op} for op in UNARY])
+
+    def octets(self) -> dict[str, int]:
+        """Whether a reduction has eight partial results."""
+        return {"octets": 1} if self.dice.config.octets and self.dice.chance(0.4) else {}
 
     def on_scalars(self, shape: Shape) -> dict[str, Any]:
         """An instruction of mode SCALAR but for its mode."""

@@ -265,7 +265,7 @@ def bad_instruction(m: Mutation) -> bool:
     config = m.config
     vector, scalar, reduce = (mode.value for mode in Mode)
     bad: list[dict[str, int]] = [
-        {"op": m.dice.pick(NO_OPERATION)}, {"mode": len(Mode)}, {"reserved": 1},
+        {"op": m.dice.pick(NO_OPERATION)}, {"mode": len(Mode)}, {"mode": vector, "octets": 1},
         {"a.kind": 1, "a.number": m.dice.between(2, 15)}, {"op": VectorOp.MOVE.value, "b.number": 1},
         {"op": VectorOp.STORE.value, "a.kind": 1, "a.number": 0}, {"op": VectorOp.FMA.value, "a.kind": 2, "b.kind": 2},
         {"op": VectorOp.FMA.value, "a.kind": 1, "a.number": 0, "b.kind": 1, "b.number": 0},

@@ -86,6 +86,9 @@ async def reductions_of_any_length(dut, op):
     for first in range(0, len(lengths), config.lengths):
         some = lengths[first : first + config.lengths]
         callbacks = [[reduce(VectorOp[op]) | {"length": n}, kept | {"length": n}, store(0)] for n in range(len(some))]
+        if config.octets:
+            octets = [[{**codes[0], "octets": 1}, *codes[1:]] for codes in callbacks]
+            callbacks = [codes for pair in zip(callbacks, octets, strict=True) for codes in pair]
         callbacks = callbacks[: config.callbacks]
         await run(dut, some, callbacks, list(range(len(callbacks))) * 2)
 
@@ -224,6 +227,7 @@ async def reductions_of_all_lengths_in_a_row(dut, idle, seed):
             length = rng.randrange(len(lengths))
             codes.append(rng.choice((
                 reduce(rng.choice(REDUCES), place, partial) | {"length": length},
+                reduce(rng.choice(REDUCES), place, partial) | {"length": length, "octets": int(config.octets)},
                 reduce(rng.choice(REDUCES), place, partial) | {"length": length, "rotate_scalars": 1},
                 reduce(rng.choice(REDUCES), place, rng.choice((partial, other))) | {"length": length},
                 on_scalars(VectorOp.ADD, place, rng.randrange(min(3, config.scalars)), c=place),
