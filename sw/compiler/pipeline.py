@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from xdsl.context import Context
-from xdsl.dialects import memref
+from xdsl.dialects import arith, math, memref
 from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, MemRefType, ModuleOp
 from xdsl.ir import Block, SSAValue
 from xdsl.utils.exceptions import VerifyException
@@ -27,6 +27,9 @@ from daedal.compiler.text import read_module
 from daedal.errors import UnsupportedOperation
 from daedal.hw.config.core import Config
 from daedal.runtime.kernel import BufferSpec, Kernel
+
+_SLOW = (slcv_scalars.ReduceOp, slcv_scalars.ScaleOp, slcv_scalars.ToIntegerOp, arith.DivfOp, math.SqrtOp)
+"""What takes so long that other things are better done meanwhile."""
 
 KEPT = 256
 """Kernels that are kept for the next time: the same layer or loops on another device, or once more."""
@@ -134,12 +137,15 @@ def _finish(
 def _generated(
     context: Context, module: ModuleOp, config: Config, opt: int, *, overlaps: bool, turns: Turns
 ) -> Generated:
-    """What the back end makes of a module; runs of a loop are joined if the access unit has room for that."""
-    if overlaps and any(isinstance(op, slcv_scalars.ReduceOp) for op in module.walk()):
-        with suppress(UnsupportedOperation):
-            made = generate(module.clone(), config, overlaps=overlaps, joins=True, turns=turns)
-            _advance(context, made.module, "mach", config, opt=opt)
-            return made
+    """What the back end makes of a module; runs of a loop are joined, and what rows end with is done in stages, if the
+    machine has room for that.
+    """
+    if overlaps and any(isinstance(op, _SLOW) for op in module.walk()):
+        for stages in (True, False):
+            with suppress(UnsupportedOperation):
+                made = generate(module.clone(), config, overlaps=overlaps, joins=True, stages=stages, turns=turns)
+                _advance(context, made.module, "mach", config, opt=opt)
+                return made
     made = generate(module, config, overlaps=overlaps, turns=turns)
     _advance(context, made.module, "mach", config, opt=opt)
     return made

@@ -95,6 +95,9 @@ def _is_column_use(op: Operation, value: SSAValue, column: SSAValue) -> bool:
 REDUCE = "daedal.reduce"
 """The attribute of a loop along a row that combines what it carries as ``slcv.reduce`` does."""
 
+OCTETS = "daedal.octets"
+"""The attribute of such a loop that has eight partial results, of which neighbours are combined first."""
+
 
 def is_reduction(op: Operation | Block | None) -> bool:
     """Whether ``op`` is a loop with the attribute ``daedal.reduce``."""

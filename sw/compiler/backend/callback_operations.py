@@ -43,7 +43,7 @@ class _Writer:
         if row.has_result:
             result = _register(number(members, "destination"), is_scalar=kind is not Mode.VECTOR)
         length = None if single or not row.operands else number(members, "length")
-        flags = [flag for flag in ("clear", "rotate", "rotate_scalars") if members.get(flag)]
+        flags = [flag for flag in ("octets", "clear", "rotate", "rotate_scalars") if members.get(flag)]
         op = CLASSES[kind](code, operands, result, length, flags)
         self.operations.append(op)
         self._file.run(op)

@@ -11,11 +11,13 @@ from xdsl.ir import Operation, SSAValue
 from daedal.compiler.analysis.row_loops import is_within, loop_name, root_of
 from daedal.compiler.backend.callback_operations import callback_of
 from daedal.compiler.backend.joined_runs import JoinedRuns
-from daedal.compiler.backend.operands import Code
+from daedal.compiler.backend.operands import Code, number
 from daedal.compiler.backend.rotate_quotients import rotated
 from daedal.compiler.backend.row_pipelining import KeptRows, Parts
+from daedal.compiler.backend.row_stages import vectors_of
 from daedal.compiler.backend.select_instructions import CallbackSelection
 from daedal.compiler.backend.software_pipelining import Overlap
+from daedal.compiler.backend.staged_nests import StagedRows
 from daedal.compiler.dialects import dlc, slc, slcv
 from daedal.compiler.dialects.elements import why_not_converted
 from daedal.compiler.dialects.mach_execute import LengthOp
@@ -41,6 +43,8 @@ class ExecuteCode:
     overlaps, joins
         Sums along rows may be computed while later iterations go on; and the end of a loop's run may come behind the
         beginning of its next one, which changes the ``events``.
+    stages
+        What a row ends with may be done some rows later, which changes nests.
     tokens
         Filled by ``run``: token of a callback -> that of the machine's, mostly one for all with the same instructions.
     choices
@@ -55,6 +59,7 @@ class ExecuteCode:
     events: Mapping[int, dlc.EventOp]
     overlaps: bool
     joins: bool
+    stages: bool
     tokens: dict[int, int] = field(default_factory=dict)
     choices: list[str] = field(default_factory=list)
     overlapped: list[slc.ForOp] = field(default_factory=list)
@@ -74,6 +79,8 @@ class ExecuteCode:
         selected = {op.token.value.data: self._select(op, accumulators, constants) for op in self._callbacks()}
         if self.overlaps:
             selected = self._overlapped(selected, len({*accumulators.values()}), constants)
+        if self.stages and not self.overlapped:
+            selected = self._staged(selected, len(constants))
         for token, code in rotated(selected, self.config).items():
             is_new = token in self._first or code not in codes
             self.tokens[token] = len(codes) if is_new else codes.index(code)
@@ -148,6 +155,21 @@ class ExecuteCode:
                 self._delays(loop, "the machine keeps them", distance)
                 return new
         return None
+
+    def _staged(self, codes: dict[int, Code], constants: int) -> dict[int, Code]:
+        """The callbacks, what a row of the only nest with rows ends with in stages if it can be: ``staged_nests``."""
+        roots = {token: root_of(self._loop(token)) for token in codes}
+        with_rows = {roots[token] for token, code in codes.items() if vectors_of([code])}
+        if len(with_rows) != 1:
+            return codes  # rows that wait would be in registers of other nests
+        rows = StagedRows(self.config, constants, lambda code: self._lengths[number(code, "length")][0], self.events)
+        (nest,) = with_rows
+        made = rows.staged(nest, {token: code for token, code in codes.items() if roots[token] is nest}, codes)
+        if made is None:
+            return codes
+        self.overlapped.append(nest)
+        self.choices.append(made[1])
+        return codes | made[0]
 
     def _delays(self, loop: slc.ForOp, where: str, distance: int) -> None:
         """Note that rows of a loop that are reduced wait for their second use."""

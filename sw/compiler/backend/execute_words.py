@@ -35,6 +35,7 @@ def _instruction(address: int, op: InstructionOp, *, last: bool) -> Word:
         b=_operand(op.b),
         c=0 if op.c is None else number_of(op.c),
         length=0 if op.length is None else op.length.value.data,
+        octets=int(op.octets is not None),
         clear=int(op.clear is not None),
         last=int(last),
         mode=op.mode,

@@ -41,12 +41,14 @@ class Generated:
 
 
 def generate(
-    module: ModuleOp, config: Config, *, overlaps: bool = True, joins: bool = False, turns: Turns = Turns.LONG
-) -> Generated:
+    module: ModuleOp, config: Config, *, overlaps: bool = True, joins: bool = False, stages: bool = False,
+    turns: Turns = Turns.LONG,
+) -> Generated:  # fmt: skip
     """The program for the module's only function.
 
     ``turns``: how activations of a nest may run side by side; ``overlaps``: iterations with sums along rows may, and
-    with ``joins`` the last ones of a loop's run and the first of its next, for which the module is changed.
+    with ``joins`` the last ones of a loop's run and the first of its next, and with ``stages`` what rows end with, for
+    which the module is changed.
 
     Raises UnsupportedOperation, naming the loop and the resource, if the program does not fit the
     configuration.
@@ -58,13 +60,7 @@ def generate(
     operations: list[Operation] = []
     choices: list[str] = []
     tokens: dict[int, int] = {}
-    nests = [
-        nest
-        for op in function.body.block.ops
-        if isinstance(op, dlc.AccessOp)
-        for nest in op.body.block.ops
-        if isinstance(nest, slc.ForOp)
-    ]
+    nests = _nests(function)
     overlapped: list[slc.ForOp] = []
     starters: dict[int, int] = {}
     events: dict[int, dlc.EventOp] = {}
@@ -73,13 +69,14 @@ def generate(
             starters[op.token.value.data], events[op.token.value.data] = number, _event_around(op)
     for op in function.body.block.ops:
         if isinstance(op, dlc.ExecuteOp):
-            callbacks = ExecuteCode(op, config, starters, events, overlaps, joins, tokens)
+            callbacks = ExecuteCode(op, config, starters, events, overlaps, joins, stages, tokens)
             operations += callbacks.run()
             choices += callbacks.choices
             overlapped += callbacks.overlapped
-    for nest in nests:
+    for nest in _nests(function):
         # Short rows from several bags in turn would each wait for the tree of its sum.
-        code = NestCode(nest, config, arguments, tokens, Turns.NONE if nest in overlapped else turns)
+        in_turn = Turns.NONE if nest in overlapped or (stages and overlapped) else turns
+        code = NestCode(nest, config, arguments, tokens, in_turn)
         operations.append(code.run())
         choices += code.choices
     names = [str(expression) for expression in arguments.expressions]
@@ -96,6 +93,12 @@ def program_bytes(module: ModuleOp) -> bytes:
         if isinstance(nest, NestOp):
             words += [*nest_words(nest), Word(ControlField.RUN)]
     return Program(program.config.value.data, words).to_bytes()
+
+
+def _nests(function: func.FuncOp) -> list[slc.ForOp]:
+    """The outermost loops of the access program."""
+    accesses = [op for op in function.body.block.ops if isinstance(op, dlc.AccessOp)]
+    return [nest for op in accesses for nest in op.body.block.ops if isinstance(nest, slc.ForOp)]
 
 
 def _event_around(op: Operation) -> dlc.EventOp:

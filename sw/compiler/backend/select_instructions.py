@@ -520,6 +520,10 @@ class CallbackSelection:
         length = self.length(self._width(a), self._type_of(members))
         self._finish(op, kind, c=self._places.spare_register(), length=length, **members)
         self._code[-1]["mode"] = Mode.REDUCE
+        if op.octets is not None:
+            if not self.config.octets:
+                raise UnsupportedOperation("sums of eight partial sums take 4 or 8 lanes")
+            self._code[-1]["octets"] = 1
 
     def _summed(self, op: math.AbsFOp) -> slcv_scalars.ReduceOp | None:
         """The reduction that sums absolute values, if they are for nothing else and nothing is written before it."""

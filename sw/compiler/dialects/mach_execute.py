@@ -135,7 +135,7 @@ class InstructionOp(IRDLOperation, ABC):
     """An instruction; its name says the mode.
 
     ``a``, ``b`` and ``c`` are as the table of operations has them; ``clear`` empties the register ``a`` once it is
-    read, ``rotate`` and ``rotate_scalars`` rename registers from the next instruction on.
+    read, ``octets`` is for reductions, ``rotate`` and ``rotate_scalars`` rename registers from the next instruction on.
     """
 
     operation = prop_def(StringAttr)
@@ -143,6 +143,7 @@ class InstructionOp(IRDLOperation, ABC):
     b = opt_operand_def(REGISTER | POPPED)
     c = opt_operand_def(REGISTER)
     length = opt_prop_def(IntegerAttr[I64])
+    octets = opt_prop_def(UnitAttr)
     clear = opt_prop_def(UnitAttr)
     rotate = opt_prop_def(UnitAttr)
     rotate_scalars = opt_prop_def(UnitAttr)
@@ -151,7 +152,8 @@ class InstructionOp(IRDLOperation, ABC):
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     assembly_format = (
         "$operation (`a` $a^ `:` type($a))? (`b` $b^ `:` type($b))? (`c` $c^ `:` type($c))? (`length` $length^)? "
-        "(`clear` $clear^)? (`rotate` $rotate^)? (`rotate_scalars` $rotate_scalars^)? attr-dict (`->` type($result)^)?"
+        "(`octets` $octets^)? (`clear` $clear^)? (`rotate` $rotate^)? (`rotate_scalars` $rotate_scalars^)? attr-dict "
+        "(`->` type($result)^)?"
     )
 
     def __init__(
@@ -190,6 +192,8 @@ class InstructionOp(IRDLOperation, ABC):
             raise VerifyException(f"the result must be a {wanted.name}, not {self.result.type}")
         if self.c is not None and not isinstance(self.c.type, self._addend()):
             raise VerifyException(f"c must be a {self._addend().name}, not {self.c.type}")
+        if self.octets is not None and self.mode is not Mode.REDUCE:
+            raise VerifyException("octets must be of a reduction")
         if (self.length is None) != (self.mode is Mode.SCALAR or not row.operands):
             raise VerifyException("an instruction on rows must have a length, and no other one")
 

@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import StringAttr, VectorType, i32
+from xdsl.dialects.builtin import StringAttr, UnitAttr, VectorType, i32
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
     irdl_op_definition,
     operand_def,
+    opt_prop_def,
     prop_def,
     result_def,
     traits_def,
@@ -50,20 +51,22 @@ def verify_alike(*values: SSAValue) -> None:
 @irdl_op_definition
 class ReduceOp(IRDLOperation):
     """The elements of a row, or the products of those of two, combined: element i into partial result i mod 16, in
-    order, then these as a tree (``Mode.REDUCE``).
+    order, then these as a tree (``Mode.REDUCE``); with ``octets`` into i mod 8, then neighbours first.
     """
 
     name = "slcv.reduce"
 
     kind = prop_def(StringAttr)
+    octets = opt_prop_def(UnitAttr)
     rows = var_operand_def(VectorType)
     result = result_def(LANE)
 
     traits = traits_def(Pure())
-    assembly_format = "$kind $rows attr-dict `:` type($rows)"
+    assembly_format = "$kind (`octets` $octets^)? $rows attr-dict `:` type($rows)"
 
-    def __init__(self, kind: str, rows: Sequence[SSAValue]) -> None:
-        super().__init__(operands=[rows], properties={"kind": StringAttr(kind)}, result_types=[LANE])
+    def __init__(self, kind: str, rows: Sequence[SSAValue], *, octets: bool = False) -> None:
+        properties = {"kind": StringAttr(kind), "octets": UnitAttr() if octets else None}
+        super().__init__(operands=[rows], properties=properties, result_types=[LANE])
 
     def verify_(self) -> None:
         kind = self.kind.data

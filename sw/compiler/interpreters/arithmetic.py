@@ -168,7 +168,9 @@ OPERATIONS: Mapping[str, Callable[..., Any]] = {
     "slcv.element": plain(lambda row: np.float32(row[0])),
     "slcv.keep_greater": _keep(REFERENCE.keep_greater),
     "slcv.keep_less": _keep(REFERENCE.keep_less),
-    "slcv.reduce": lambda op, *rows: as_f32(reduce(VectorOp[_kind(op).upper()], *rows)),
+    "slcv.reduce": lambda op, *rows: as_f32(
+        reduce(VectorOp[_kind(op).upper()], *rows, octets="octets" in op.properties)
+    ),
     "dlc.divide_count": on_floats(divide_count),
 }
 """Name of an operation -> its result, from the operation and its operands."""

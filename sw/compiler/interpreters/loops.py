@@ -12,6 +12,7 @@ from xdsl.dialects.builtin import Float32Type, MemRefType
 from xdsl.ir import Block, Operation, SSAValue
 
 from daedal.compiler.analysis.reductions import reductions_of
+from daedal.compiler.analysis.row_loops import OCTETS
 from daedal.compiler.dialects import check, place, slc, slcv
 from daedal.compiler.dialects.elements import row_element
 from daedal.compiler.dialects.narrow_packed import PACKED_BITS, AffineOp, ElementOp, HeadOp, UnpackOp
@@ -19,9 +20,9 @@ from daedal.compiler.interpreters.arithmetic import CALLS, OPERATIONS, as_f32, r
 from daedal.compiler.interpreters.elements import unpacked
 from daedal.compiler.interpreters.row_memory import Rows
 from daedal.errors import IndexOutOfRange, InvalidOffsets, UnsupportedOperation
-from daedal.hw.isa.instructions import PARTIAL_SUMS
+from daedal.hw.isa.instructions import OCTET, PARTIAL_SUMS
 from daedal.hw.isa.spec import binary32
-from daedal.hw.isa.spec.reduction import combine
+from daedal.hw.isa.spec.reduction import combine, combine_neighbours
 
 
 @dataclass
@@ -322,16 +323,17 @@ class Loops(Level):
         return self._yielded(body)
 
     def _reduce(self, op: scf.ForOp, numbers: range, initial: list[Any]) -> list[Any]:
-        """A loop that is a reduction: element i goes to partial result i mod 16."""
-        reductions = reductions_of(op)
+        """A loop that is a reduction: element i goes to partial result i mod 16, or 8."""
+        reductions, octets = reductions_of(op), OCTETS in op.attributes
         how = [reduction(one.kind) for one in reductions]
-        partial = [[np.float32(one.neutral) for one in how] for _ in range(PARTIAL_SUMS)]
+        partial = [[np.float32(one.neutral) for one in how] for _ in range(OCTET if octets else PARTIAL_SUMS)]
         for position, number in enumerate(numbers):
-            part = position % PARTIAL_SUMS
+            part = position % len(partial)
             partial[part] = self._iteration(op, number, partial[part])
         totals = []
         for n, (one, start) in enumerate(zip(reductions, initial, strict=True)):
-            total = combine(how[n], np.array([part[n] for part in partial], np.float32))
+            into_one = combine_neighbours if octets else combine
+            total = into_one(how[n], np.array([part[n] for part in partial], np.float32))
             totals.append(as_f32(total if one.is_neutral else how[n].combine(total, total, start)))
         return totals
 

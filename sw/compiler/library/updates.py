@@ -7,12 +7,13 @@ of which none may be there twice; samples are as in ``gradients``: sample p take
 =============================== ================================================================================
 ``sgd``, ``sgd_scaled``         ``torch.optim.SGD`` with a sparse gradient: each sample by itself, nothing coalesced
 ``exact_sgd``, ``…_scaled``     FBGEMM's EXACT_SGD: samples are added up first
+``rowwise_adagrad``, …          FBGEMM's EXACT_ROWWISE_ADAGRAD: the same, then a number of state for each row
 ``dense_…``                     ``torch.optim.SGD`` with a dense gradient, all rows
 =============================== ================================================================================
 """
 
 from daedal.compiler.frontends.python.function import kernel
-from daedal.compiler.frontends.python.names import dims, f32, fma, i64, zeros
+from daedal.compiler.frontends.python.names import dims, dot, f32, fma, i64, sqrt, zeros
 
 B, D, N, P, U = dims("B D N P U")
 
@@ -122,3 +123,36 @@ def dense_nesterov_decay(w: f32[N, D], m: f32[N, D], grad: f32[N, D], decay: f32
             m[n, d] = m[n, d] * keep + total[d]
         for d in range(D):
             w[n, d] = fma(fma(m[n, d], keep, total[d]), rate, w[n, d])
+
+
+@kernel
+def rowwise_adagrad(
+    w: f32[N, D], h: f32[N], grad: f32[B, D], rows: i64[U], seg: i64[U + 1], src: i64[P], eps: f32, rate: f32,
+) -> None:  # fmt: skip
+    """``h += dot(sum, sum) / D``, and ``w += sum * (rate / (sqrt(h) + eps))``."""
+    for u in range(U):
+        total = zeros(D)
+        for p in range(seg[u], seg[u + 1]):
+            for d in range(D):
+                total[d] += grad[src[p], d]
+        h[rows[u]] += dot(total, total, partial_sums=8) / D
+        step = rate / (sqrt(h[rows[u]]) + eps)
+        for d in range(D):
+            w[rows[u], d] += total[d] * step
+
+
+@kernel
+def rowwise_adagrad_scaled(
+    w: f32[N, D], h: f32[N], grad: f32[B, D], scale: f32[P], rows: i64[U], seg: i64[U + 1], src: i64[P],
+    eps: f32, rate: f32,
+) -> None:  # fmt: skip
+    """The same of samples times a number each, added up by ``fma``."""
+    for u in range(U):
+        total = zeros(D)
+        for p in range(seg[u], seg[u + 1]):
+            for d in range(D):
+                total[d] = fma(grad[src[p], d], scale[p], total[d])
+        h[rows[u]] += dot(total, total, partial_sums=8) / D
+        step = rate / (sqrt(h[rows[u]]) + eps)
+        for d in range(D):
+            w[rows[u], d] += total[d] * step

@@ -30,6 +30,11 @@ BODIES = {
     "import": ("import math", "a kernel must not import", 0),
     "print": ("print(n)", "statement 'print\\(n\\)' is not supported", 0),
     "tuple": ("a, b = 1, 2", "an assignment must be to one name or one element", 0),
+    "partial sums": (
+        "for i in range(N):\n    out[i, 0] = daedal.dot(x[i, :], x[i, :], partial_sums=4)",
+        "partial_sums must be 16 or 8, not 4",
+        1,
+    ),
     "iteration": ("for i in out:\n    pass", "a loop must be of the form `for name in range", 0),
     "else of a loop": ("for i in range(N):\n    pass\nelse:\n    pass", "without else", 0),
     "step": (

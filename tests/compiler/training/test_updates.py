@@ -101,3 +101,34 @@ def test_exact_sgd(ddr3: daedal.Device, scaled: bool, rng: np.random.Generator) 
     kernel = updates.exact_sgd_scaled if scaled else updates.exact_sgd
     step(ddr3, kernel, table, given.grad, *scale, parts.rows, parts.ends, given.bags[parts.order], -RATE)
     assert same_bits(table, wanted)
+
+
+def adagrad(table: Any, state: Any, total: Any, row: int) -> None:
+    """FBGEMM's step for one row, as its loops are on the CPU."""
+    partial = np.zeros(8, np.float32)
+    for column, g in enumerate(total):
+        partial[column % 8] += g * g
+    pairs = partial[0::2] + partial[1::2]
+    state[row] += ((pairs[0] + pairs[1]) + (pairs[2] + pairs[3])) / np.float32(len(total))
+    table[row] += total * (np.float32(-RATE) / (np.sqrt(state[row]) + np.float32(1e-6)))
+
+
+@pytest.mark.parametrize("width", [4, 12, 64])
+@pytest.mark.parametrize("scaled", [False, True])
+def test_rowwise_adagrad(ddr3: daedal.Device, scaled: bool, width: int, rng: np.random.Generator) -> None:
+    """Over several steps, table and state; tests/frameworks compares with FBGEMM itself."""
+    given = batch(rng, 300, width=width)
+    parts, table, state = segments(given.indices), given.table.copy(), abs(floats(rng, len(given.table)))
+    wanted, wanted_state = table.copy(), state.copy()
+    kernel = updates.rowwise_adagrad_scaled if scaled else updates.rowwise_adagrad
+    for _ in range(3):
+        grad, total = floats(rng, *given.grad.shape), np.zeros_like(table)
+        for p in parts.order:
+            weight = given.weights[p] if scaled else 1.0
+            total[given.indices[p]] = fused(grad[given.bags[p]], weight, total[given.indices[p]])
+        for row in parts.rows:
+            adagrad(wanted, wanted_state, total[row], row)
+        scale = [given.weights[parts.order]] if scaled else []
+        src = given.bags[parts.order]
+        step(ddr3, kernel, table, state, grad, *scale, parts.rows, parts.ends, src, 1e-6, -RATE)
+        assert same_bits(table, wanted) and same_bits(state, wanted_state)

@@ -11,7 +11,9 @@ import numpy as np
 from daedal.base.float_mode import default_float_mode
 from daedal.compiler.functions import numpy_exponential, numpy_sigmoid
 from daedal.errors import DaedalError
+from daedal.hw.isa.instructions import OCTET, PARTIAL_SUMS, VectorOp
 from daedal.hw.isa.spec.binary32 import fused
+from daedal.hw.isa.spec.reduction import reduce
 
 
 @dataclass(frozen=True)
@@ -104,6 +106,12 @@ def fma(a: Any, b: Any, c: Any) -> Any:
     return fused(*(np.array(each, np.float32) for each in (a, b, c)))[()]
 
 
-def dot(a: Any, b: Any) -> Any:
-    """The sum of the products of two rows, ``daedal.dot(a[i, :], b[j, :])``, added up in the machine's fixed tree."""
-    return np.dot(a, b)
+@default_float_mode()
+def dot(a: Any, b: Any, *, partial_sums: int = PARTIAL_SUMS) -> Any:
+    """The sum of the products of two rows, ``daedal.dot(a[i, :], b[j, :])``, added up in the machine's fixed tree.
+
+    Element i of 16 partial sums is of elements i, i + 16, …; those 8 apart are added first, then 4, 2, 1. With
+    ``partial_sums=8`` there are eight, and neighbours are added first, then pairs of them: FBGEMM's order.
+    """
+    rows = (np.asarray(row, np.float32) for row in (a, b))
+    return reduce(VectorOp.MUL_ADD, *rows, octets=partial_sums == OCTET)[()]

@@ -243,7 +243,8 @@ class CallbackSplitter:
             elif isinstance(op, arith.ConstantOp) and isinstance(op.value, FloatAttr):
                 self._known[old] = self._translator.constant(op.value.value.data)
             elif isinstance(op, slcv_scalars.ReduceOp):
-                self._insert(slcv_scalars.ReduceOp(op.kind.data, [self._row(row) for row in op.rows]), old)
+                rows = [self._row(row) for row in op.rows]
+                self._insert(slcv_scalars.ReduceOp(op.kind.data, rows, octets=op.octets is not None), old)
             elif isinstance(op, slcv_scalars.ElementOp):
                 self._insert(slcv_scalars.ElementOp(self._row(op.row)), old)
             elif isinstance(op, arith.SIToFPOp):

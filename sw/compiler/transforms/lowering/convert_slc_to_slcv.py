@@ -18,7 +18,7 @@ from xdsl.traits import is_side_effect_free
 
 from daedal.compiler.analysis.aliases import check_aliases
 from daedal.compiler.analysis.reductions import Reduction, reductions_of
-from daedal.compiler.analysis.row_loops import column_offset, constant_of, is_row_loop, naming
+from daedal.compiler.analysis.row_loops import OCTETS, column_offset, constant_of, is_row_loop, naming
 from daedal.compiler.analysis.scalars import is_computed
 from daedal.compiler.dialects import narrow, slc, slcv, slcv_scalars
 from daedal.compiler.dialects.elements import ELEMENT_NAMES, LANE, row_element
@@ -132,7 +132,8 @@ class _RowLoop:
         Rewriter.erase_op(self._loop)
 
     def _reduce(self, reduction: Reduction, result: SSAValue) -> None:
-        total = self._add(slcv_scalars.ReduceOp(reduction.kind, [self._row(value) for value in reduction.values]))
+        rows, octets = [self._row(value) for value in reduction.values], OCTETS in self._loop.attributes
+        total = self._add(slcv_scalars.ReduceOp(reduction.kind, rows, octets=octets))
         if not reduction.is_neutral:
             total.name_hint = result.name_hint
             total = self._add(reduction.combine(total))

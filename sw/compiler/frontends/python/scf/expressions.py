@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Callable, Sequence
+from math import frexp
 from typing import Any
 
 from xdsl.dialects import arith, func, math
@@ -149,6 +150,8 @@ class Expressions(Comparisons):
             return self._fold(node, kind, float(a.value), float(b.value))
         if kind is ast.Div and isinstance(b, Binary) and b.kind == "max":
             self.need(b, (UNKNOWN[0], FACTOR_LIMIT), "a count that is divided by", "multiply by a reciprocal")
+        if kind is ast.Div and isinstance(b, Number | Constant) and _has_reciprocal(b.value):
+            kind, b = ast.Mult, Constant(1 / b.value)
         op = _FLOAT_OPERATORS[kind].create(operands=[self.as_float(a), self.as_float(b)], result_types=[f32],
                                            properties=_flags())  # fmt: skip
         return Float(self.scopes.pure(op))
@@ -201,7 +204,8 @@ class Expressions(Comparisons):
     def _call(self, node: ast.Call) -> Value:
         meaning = self.source.meaning(node.func)
         handler = next((made for known, made in self._calls.items() if known is meaning), None)
-        if handler is None or node.keywords or any(isinstance(each, ast.Starred) for each in node.args):
+        keywords = node.keywords and meaning is not names.dot
+        if handler is None or keywords or any(isinstance(each, ast.Starred) for each in node.args):
             raise self.refusal(
                 node,
                 f"call {ast.unparse(node)!r} is not supported: max, min, abs, float, daedal.exp, daedal.sqrt, "
@@ -259,6 +263,11 @@ class Expressions(Comparisons):
         if self.dot is None or self.scopes.inner.is_row:
             raise self.refusal(node, "daedal.dot must stand outside of loops along rows")
         return Float(self.dot(node))
+
+
+def _has_reciprocal(value: float) -> bool:
+    """Whether a product with the reciprocal has the bits of a quotient: it is a power of two, as is the other."""
+    return abs(frexp(value)[0]) == 0.5 and 2.0**-126 <= abs(value) <= 2.0**126
 
 
 def _number(value: Any) -> Value:

@@ -5,23 +5,20 @@ from collections.abc import Callable
 from typing import Any
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import (
-    UnitAttr,
-)
+from xdsl.dialects.builtin import UnitAttr
 from xdsl.ir import SSAValue
 
+from daedal.compiler.analysis.row_loops import OCTETS, REDUCE
 from daedal.compiler.frontends.python.scf.cells import Cells
 from daedal.compiler.frontends.python.scf.values import Cell, Float, Row
 from daedal.compiler.frontends.python.syntax import indices_of, summand
+from daedal.hw.isa.instructions import OCTET, PARTIAL_SUMS
 from daedal.runtime.loops.integers import (
     Induction,
     Integer,
     Number,
 )
 from daedal.runtime.loops.signature import ir_name
-
-REDUCE = "daedal.reduce"
-"""Attribute of a loop whose sum is added up in that tree."""
 
 
 class Sums(Cells):
@@ -56,11 +53,13 @@ class Sums(Cells):
 
     def _reduce(
         self, node: ast.AST, name: str, lower: Integer, upper: Integer, initial: SSAValue, total: str,
-        body: Callable[[], SSAValue],
+        body: Callable[[], SSAValue], *, octets: bool = False,
     ) -> SSAValue:  # fmt: skip
         variable = Induction(self._number(node, 0), name)
         loop = self._open(lower, upper, variable, line=getattr(node, "lineno", 0), is_row=True, carried=initial)
         loop.attributes[REDUCE] = UnitAttr()
+        if octets:
+            loop.attributes[OCTETS] = UnitAttr()
         carried = loop.body.block.args[1]
         carried.name_hint = ir_name(total)
         self._e.bindings[name] = variable
@@ -72,8 +71,13 @@ class Sums(Cells):
 
     def _dot(self, call: ast.Call) -> SSAValue:
         """A sum of products of two rows."""
-        if len(call.args) != 2 or call.keywords:
-            raise self._source.refusal(call, "daedal.dot must be given two rows")
+        parts = {each.arg: each.value for each in call.keywords}
+        if len(call.args) != 2 or not parts.keys() <= {"partial_sums"}:
+            raise self._source.refusal(call, "daedal.dot must be given two rows, and maybe partial_sums")
+        number = parts.get("partial_sums", ast.Constant(PARTIAL_SUMS))
+        if not isinstance(number, ast.Constant) or number.value not in (OCTET, PARTIAL_SUMS):
+            given = ast.unparse(number)
+            raise self._source.refusal(call, f"partial_sums must be {PARTIAL_SUMS} or {OCTET}, not {given}")
         variable = Induction(self._number(call, 0), "d")
         rows = [self._row_of(argument) for argument in call.args]
         widths = [width for _, width in rows]
@@ -86,7 +90,8 @@ class Sums(Cells):
 
         outer = dict(self._e.bindings)
         zero = self._scopes.float_constant(0.0)
-        result = self._reduce(call, variable.name, Number(0), widths[0], zero, "dot", body)
+        octets = number.value == OCTET
+        result = self._reduce(call, variable.name, Number(0), widths[0], zero, "dot", body, octets=octets)
         self._leave(outer)
         return result
 
