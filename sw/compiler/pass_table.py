@@ -17,6 +17,7 @@ LEVELS: Mapping[str, tuple[str, ...]] = {
         "promote-rows",
         "remove-empty-loops",
         "loop-distribution",
+        "join-sibling-loops",
         "clamp-counts",
         "loop-invariant-code-motion",
         "convert-scf-to-slc",

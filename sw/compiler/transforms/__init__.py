@@ -8,6 +8,7 @@ PASSES = {
     "promote-scalars": "promote_scalars:PromoteScalars",
     "promote-rows": "promote_rows:PromoteRows",
     "remove-empty-loops": "remove_empty_loops:RemoveEmptyLoops",
+    "join-sibling-loops": "join_sibling_loops:JoinSiblingLoops",
     "loop-distribution": "loop_distribution:LoopDistribution",
     "clamp-counts": "clamp_counts:ClampCounts",
     "loop-invariant-code-motion": "loop_invariant_code_motion:LoopInvariantCodeMotion",

@@ -235,7 +235,8 @@ class _Decoupler:
         elif level.inner is not None:
             raise UnsupportedOperation(
                 f"{level.name} must have one loop in its body, not {level.inner.name} and {loop_name(op)}, which share "
-                "a local row, a carried value or a buffer that both store to"
+                "a local row, a carried value or a buffer that both store to: two innermost loops with the same bounds "
+                "can, others cannot"
             )
         else:
             self._loop(op, level)
