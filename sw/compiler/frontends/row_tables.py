@@ -176,9 +176,12 @@ class Table:
         return self._sources[config.float8]
 
     def _request(self, config: Config, indices: Array, ends: Array | None, weights: Array | None) -> Request:
-        """The look-up without the rows that were pruned."""
+        """The look-up without the rows that were pruned.
+
+        Tiles of rows with weights take the places of bags from offsets: each computed place is an ALU operation.
+        """
         flat, there = indices, indices != -1
-        if not there.all():
+        if not there.all() or (weights is not None and ends is None and self.dim > config.vl_max):
             if weights is not None and weights.shape != indices.shape:
                 raise UnsupportedOperation(
                     f"{self.name}: weights must have the shape of the indices, {indices.shape}, not {weights.shape}"

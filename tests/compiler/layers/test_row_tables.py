@@ -124,7 +124,7 @@ def as_results(numbers: Array, dtype: str) -> Array:
 def test_narrow_numbers(mode: str, form: str, dtype: str, narrow: daedal.Device) -> None:
     """Sums are of binary32; the factors of a mean are too, and results are rounded once."""
     rng = np.random.default_rng([51, len(form), len(dtype), len(mode)])
-    for dim, is_weighted in ((7, False), (16, True), (33, True)):
+    for dim, is_weighted in ((7, False), (16, True), (33, True), (131, True), (129, False)):
         if form == "fp16":
             raw = (rng.standard_normal((20, dim)) * 9).astype(np.float16)
             rows, options = raw.astype(np.float32), {}
@@ -135,7 +135,7 @@ def test_narrow_numbers(mode: str, form: str, dtype: str, narrow: daedal.Device)
         table = daedal.quantized.Table.from_rows(
             raw.view(np.uint8), format=f"fbgemm-{form.split()[0]}", rows=20, dim=dim, output_dtype=dtype, **options
         )
-        indices = rng.integers(-1, 20, (5, 9))
+        indices = rng.integers(-1 if dim < 100 else 0, 20, (5, 9))  # without pruned rows they stay 2-D
         weights = rng.standard_normal((5, 9), np.float32) if is_weighted else np.ones((5, 9), np.float32)
         expected = np.zeros((5, dim), np.float32)
         for bag in range(5):
