@@ -17,7 +17,6 @@ from daedal.driver.tables.table_store import Table, Use
 from daedal.driver.tables.table_watch import Watch
 from daedal.errors import BoundsWarning, DaedalError, IndexOutOfRange, InvalidOffsets, UnsupportedOperation
 from daedal.hw.isa.tools.assembler import disassemble
-from daedal.runtime.ahead import fetch_for
 from daedal.runtime.batch.fast_path import FastPath
 from daedal.runtime.batch.launches import by_bags
 from daedal.runtime.batch.members import Call, Join, Member, bind, can_share, is_in_list, is_of_model, kind_of
@@ -107,7 +106,6 @@ class Executable(Handle):
         with self.device.turn:
             _ = self.device.target
             wait_for(self.device)
-            fetch_for(self.device)
             given = self._program.by_position(inputs, named)
             self._last = submitted = Submitted(self.device.finish)
             result = self._program.run(given, self._work(submitted, at_once=True))
@@ -125,7 +123,6 @@ class Executable(Handle):
         with self.device.turn:
             _ = self.device.target
             wait_for(self.device)
-            fetch_for(self.device)
             submitted = Submitted(Launch.result)
             given = self._program.by_position(inputs, named)
             submitted.value = self._program.run(given, self._work(submitted, at_once=False))

@@ -13,7 +13,7 @@ from torch.nn import functional
 import daedal
 from daedal.errors import DeviceClosed, StaleParameter, UnsupportedOperation
 from tests.compiler.layers.compiler_support import ddr3
-from tests.compiler.optim.training_steps import Twins, bags, pooled, same
+from tests.compiler.optim.training_steps import Twins, bags, compiled, pooled, same
 from tests.compiler.torch.dynamo_support import fresh
 
 __all__ = ["ddr3", "fresh"]
@@ -180,6 +180,11 @@ def test_a_closed_device() -> None:
     for use in (twins.optimizer.sync, lambda: twins.model(*PROBE), lambda: twins.fast(*PROBE)):
         with pytest.raises(DeviceClosed):
             use()
+    with daedal.Device.open("emulator", config="ddr3") as other, torch.no_grad():
+        with pytest.raises(DeviceClosed):
+            compiled(twins.model, other)(*PROBE)
+        plain = pooled(ROWS)
+        assert same(compiled(plain, other)(*PROBE), plain(*PROBE))
 
 
 def test_devices_that_are_none() -> None:

@@ -20,7 +20,7 @@ from daedal.compiler.frontends.torch.placement import Placement
 from daedal.compiler.frontends.torch.registry import find_operations
 from daedal.compiler.frontends.torch.trace.without_moves import drop_moves
 from daedal.compiler.frontends.torch.traced_module import TracedGraph
-from daedal.compiler.frontends.torch.training.suitability import fetch_rows, for_pytorch, mark_owners
+from daedal.compiler.frontends.torch.training.suitability import fetch_tables, mark_owners, tables_of_devices
 from daedal.compiler.operation_compiler import compiler_for
 from daedal.compiler.opt_levels import BEST, check_exact, check_opt
 from daedal.compiler.planning import default_plan
@@ -96,11 +96,11 @@ class CompiledGraph(Handle):
         others: Sequence[str],
         executable: Executable | None,
         run: Compiled,
-        for_pytorch: Sequence[int] = (),
+        tables: Sequence[tuple[int, bool]] = (),
     ) -> None:
         self.device, self.executable = device, executable
         self._reasons, self._others, self._run = dict(reasons), list(others), run
-        self._for_pytorch = for_pytorch
+        self._tables = tables
         self.on_call: Callable[[tuple[Any, ...]], Any] | None = None
         """Is shown the inputs of each call: the graph's placeholders, parameters among them."""
 
@@ -108,8 +108,8 @@ class CompiledGraph(Handle):
         """The graph's results for these inputs."""
         if self.on_call is not None:
             self.on_call(inputs)
-        if self._for_pytorch:
-            fetch_rows([inputs[number] for number in self._for_pytorch])
+        if self._tables:
+            fetch_tables(inputs, self._tables, self.device)
         return self._run(*inputs)
 
     @property
@@ -204,6 +204,6 @@ def backend(
     else:
         run = compile_graph(chosen.backend, graph, example_inputs)
     others = [node.name for node in graph.graph.nodes if node.op.startswith("call_")]
-    compiled = CompiledGraph(device, reasons, others, executable, run, for_pytorch(graph.graph, calls))
+    compiled = CompiledGraph(device, reasons, others, executable, run, tables_of_devices(graph.graph, calls))
     _graphs.append(weakref.ref(compiled))
     return compiled

@@ -278,7 +278,8 @@ class TracedModule:
             # Without gradients, as below; torch.func would take that for gradients of 0.
             with nullcontext() if is_transformed() else torch.no_grad():
                 return self._module(*inputs)
-        with torch.no_grad() if torch.is_grad_enabled() and not is_training(self._module) else _NOTHING:
+        trains = is_training(self._module, self._device)
+        with torch.no_grad() if torch.is_grad_enabled() and not trains else _NOTHING:
             for number, traced in enumerate(tuple(self._traces)):
                 if not traced.is_current:
                     continue

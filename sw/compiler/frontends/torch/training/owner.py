@@ -9,14 +9,13 @@ import torch
 from torch import Tensor, nn
 
 from daedal.compiler.frontends.torch.ops.operation import Operation
-from daedal.compiler.frontends.torch.training.parameter import OWNER, OwnedParameter, owner_of
+from daedal.compiler.frontends.torch.training.parameter import OWNER, OWNERS, OwnedParameter, owner_of
 from daedal.compiler.frontends.torch.training.recording import Array, Pair, Recorded, Samples, accumulated
 from daedal.compiler.frontends.torch.training.samples import samples_of, why_no_samples
 from daedal.driver.device import Device
 from daedal.driver.memory.layout import row_mapping, row_pitch
 from daedal.driver.tables.table_store import Table, Use
 from daedal.errors import StaleParameter
-from daedal.runtime.ahead import has_met, is_ahead
 from daedal.runtime.request import Request
 
 _CHUNK = 1 << 24
@@ -60,6 +59,7 @@ class Owner:
         """What PyTorch counts of the host's changes, when the device went ahead."""
         self._digests: Array = np.empty(0, np.uint64)
         vars(parameter)[OWNER] = self
+        OWNERS.add(self)
         parameter.__class__ = OwnedParameter
 
     def __repr__(self) -> str:
@@ -152,7 +152,6 @@ class Owner:
             self._digests = _row_digests(self._host.numpy())
             self._version = self._host._version
         self._is_ahead, self._is_fetched = True, False
-        is_ahead(self)
         self.device.table_ahead(self._host, self._counts)
 
     def lose(self, why: str) -> None:
@@ -203,7 +202,6 @@ class Owner:
 
     def fetch(self) -> None:
         """Let the host have the rows that the device has. The device's still count."""
-        has_met(self)
         if not self.is_ahead:
             return
         self._check_lost()
@@ -228,7 +226,6 @@ class Owner:
         elif not self._is_fetched and not lost:
             self._download(_row_digests(host.numpy()) == self._digests if is_written else None)
         self._is_ahead = self._is_fetched = False
-        has_met(self)
         self.device.table_met(host)
         if is_written:
             self.device.table_changed(host)

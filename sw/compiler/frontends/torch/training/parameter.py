@@ -4,6 +4,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from types import CodeType
 from typing import Any, Protocol
+from weakref import WeakSet
 
 import torch
 from torch import Tensor, nn
@@ -11,6 +12,9 @@ from torch.nn.utils import clip_grad
 
 OWNER = "_daedal_owner"
 """The attribute of such a parameter that says who owns it."""
+
+OWNERS: "WeakSet[Any]" = WeakSet()
+"""All owners that there are, of parameters that may have been given back since."""
 
 _PLAIN = frozenset(
     (

@@ -9,7 +9,7 @@ from torch import Tensor, fx, nn
 from daedal.compiler.frontends.torch.examples import example_of
 from daedal.compiler.frontends.torch.ops.operation import Operation
 from daedal.compiler.frontends.torch.training.owner import Owner
-from daedal.compiler.frontends.torch.training.parameter import OwnedParameter, owner_of
+from daedal.compiler.frontends.torch.training.parameter import OWNERS, owner_of
 from daedal.driver.device import Device
 from daedal.runtime.request import Request
 from daedal.system.system import System
@@ -70,17 +70,38 @@ def fetch_rows(values: Iterable[Any]) -> None:
             owner.fetch()
 
 
-def for_pytorch(graph: fx.Graph, operations: Collection[fx.Node]) -> list[int]:
-    """Which inputs of a graph are parameters of a device with which PyTorch computes, beside these operations."""
-    inputs = enumerate(graph.find_nodes(op="placeholder"))
-    return [n for n, node in inputs if OWNED in node.meta and not all(user in operations for user in node.users)]
+def tables_of_devices(graph: fx.Graph, operations: Collection[fx.Node]) -> list[tuple[int, bool]]:
+    """Which inputs of a graph are tables of devices, and whether PyTorch computes with them, beside the operations."""
+    return [
+        (number, not all(user in operations for user in node.users))
+        for number, node in enumerate(graph.find_nodes(op="placeholder"))
+        if OWNED in node.meta
+    ]
 
 
-def is_training(module: nn.Module | None) -> bool:
-    """Whether a module has a table that is trained on a device: its results are to have gradients then."""
-    if module is None:
+def fetch_tables(inputs: Sequence[Any], tables: Iterable[tuple[int, bool]], device: object) -> None:
+    """Let the host have the rows of those of these inputs that it needs: for PyTorch, or for this device if another one
+    has them.
+    """
+    for number, is_for_pytorch in tables:
+        owner = owner_of(inputs[number])
+        if owner is not None and (is_for_pytorch or owner.device is not device):
+            owner.fetch()
+
+
+def is_training(module: nn.Module | None, device: object) -> bool:
+    """Whether a module has a table that is trained: its results are to have gradients then. Of tables of other devices
+    than this one the host gets the rows.
+    """
+    if module is None or not OWNERS:
         return False
-    return any(type(each) is OwnedParameter and each.requires_grad for each in module.parameters())
+    found = False
+    for each in module.parameters():
+        if (owner := owner_of(each)) is not None:
+            found |= each.requires_grad
+            if owner.device is not device:
+                owner.fetch()
+    return found
 
 
 def is_trained(sources: Sequence[Any]) -> bool:
