@@ -22,7 +22,7 @@ nor the hardware description nor the compiler)::
 ``hot_rows``
     Tables renumbered so that the rows that a sample reads most are first, and batches that read no others.
 ``optim``
-    Optimizers whose tables, and what they keep of them, are the device's: ``SGD``.
+    Optimizers whose tables, and what they keep of them, are the device's: ``SGD``, ``RowWiseAdagrad``.
 ``quantized``
     Tables of rows of 8, 4 and 2-bit integers, as PyTorch and FBGEMM lay them out, looked up from NumPy.
 ``tensorflow``

@@ -6,9 +6,11 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.optim.adagrad import adagrad
 
 from daedal.compiler.frontends.torch.training.owner import Owner, is_finite
-from daedal.compiler.frontends.torch.training.steps import Update, arrays_of, kernel_for
+from daedal.compiler.frontends.torch.training.row_state import RowState
+from daedal.compiler.frontends.torch.training.steps import Update, arrays_of, kernel_for, stacked
 from daedal.compiler.frontends.torch.training.table_optimizer import Parameters, TableOptimizer
 from daedal.compiler.library import updates
 from daedal.driver.device import Device
@@ -87,3 +89,109 @@ class SGD(TableOptimizer, torch.optim.SGD):
         function = self._function(owner.pairs[0].samples.is_sparse, "scale" in arrays)
         lr = float(group["lr"])
         return Update(owner, function, arrays, {"rate": lr if group["maximize"] else -lr})
+
+
+class RowWiseAdagrad(TableOptimizer):
+    """FBGEMM's ``EXACT_ROWWISE_ADAGRAD``: tables have one number of state a row, which is the device's as well.
+
+    Samples of a row are added up in their own order, those of several backward passes behind each other: ``g``. Then
+    ``h += mean(g * g)`` and ``w += g * (-lr / (sqrt(h) + eps))``, with FBGEMM's bits, whatever kind of gradient PyTorch
+    would have. State ``sum`` of a table has h, float32[N]. Where PyTorch has a table's gradient it takes the same step,
+    with bits of its own; parameters that are no tables get the step of ``torch.optim.Adagrad``.
+
+    Parameters
+    ----------
+    lr, eps
+        The learning rate, and what is added to the root.
+    device
+        The device that owns the tables: that of the compiled model.
+
+    Raises ValueError for a rate or an ``eps`` below 0.
+    """
+
+    def __init__(self, params: Parameters, lr: float | Tensor = 1e-2, eps: float = 1e-8, *, device: Device) -> None:
+        for name, value in (("lr", lr), ("eps", eps)):
+            if float(value) < 0:
+                raise ValueError(f"{name} must be at least 0, not {value!r}")
+        self._states: dict[int, RowState] = {}
+        with self._owned(device):
+            torch.optim.Optimizer.__init__(self, params, {"lr": lr, "eps": eps})
+
+    def _why_not(self, owner: Owner, group: dict[str, Any], *, is_sparse: bool) -> str | None:
+        if not is_finite(group["lr"]):
+            return f"the learning rate is {float(group['lr'])}, with which PyTorch takes the step"
+        kernel = kernel_for(updates.rowwise_adagrad_scaled, owner.parameter.shape[1], self.device.config)
+        return kernel if isinstance(kernel, str) else None
+
+    def _state_of(self, owner: Owner) -> RowState:
+        """The state of a table; the host's memory of it is ``state[p]["sum"]``."""
+        host = self.state[owner.parameter].setdefault("sum", torch.zeros(len(owner.parameter)))
+        found = self._states.get(id(owner.parameter))
+        if found is None or found.host is not host:
+            found = self._states[id(owner.parameter)] = RowState(self.device, host)
+        return found
+
+    def _update(self, owner: Owner, group: dict[str, Any]) -> Update | None:
+        arrays = stacked(owner, owner.pairs)
+        if not len(arrays["rows"]):
+            return None
+        function = updates.rowwise_adagrad_scaled if "scale" in arrays else updates.rowwise_adagrad
+        numbers = {"rate": -float(group["lr"]), "eps": float(group["eps"])}
+        return Update(owner, function, {**arrays, "h": self._state_of(owner).buffer()}, numbers)
+
+    def _has_changed(self, owner: Owner) -> None:
+        self._state_of(owner).go_ahead()
+
+    def _lose(self, owner: Owner, why: str) -> None:
+        if not self._state_of(owner).lose():
+            owner.lose(why, for_good=True)
+        else:
+            owner.lose(why)
+
+    def _sync_state(self) -> None:
+        for state in self._states.values():
+            state.sync()
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """PyTorch's; the device's state is uploaded again."""
+        torch.optim.Optimizer.load_state_dict(self, state_dict)
+        self._states.clear()
+
+    @staticmethod
+    def _step_in_torch(optimizer: "RowWiseAdagrad") -> None:
+        """The step of what PyTorch has gradients of."""
+        self = optimizer
+        owned = {id(owner.parameter): owner for owner in self._owners}
+        for group in self.param_groups:
+            for parameter in group["params"]:
+                if (grad := parameter.grad) is None:
+                    continue
+                if id(parameter) in owned:
+                    state = self._state_of(owned[id(parameter)])
+                    state.sync()
+                    _rowwise_step(parameter.detach(), grad, state.host, float(group["lr"]), group["eps"])
+                    state.changed()
+                else:
+                    self._elementwise_step(parameter, grad, group)
+
+    def _elementwise_step(self, parameter: Tensor, grad: Tensor, group: dict[str, Any]) -> None:
+        state = self.state[parameter]
+        state.setdefault("step", torch.tensor(0.0))
+        state.setdefault("sum", torch.zeros_like(parameter))
+        adagrad(
+            [parameter], [grad], [state["sum"]], [state["step"]],
+            has_sparse_grad=grad.is_sparse, lr=float(group["lr"]), weight_decay=0.0, lr_decay=0.0, eps=group["eps"],
+            maximize=False,
+        )  # fmt: skip
+
+
+def _rowwise_step(table: Tensor, grad: Tensor, state: Tensor, lr: float, eps: float) -> None:
+    """A step of a table in PyTorch, of the rows that the gradient has."""
+    if grad.is_sparse:
+        found = grad.coalesce()
+        rows, values = found.indices()[0], found.values()
+    else:
+        rows = (grad != 0).any(1).nonzero().flatten()
+        values = grad[rows]
+    state[rows] += (values * values).mean(1)
+    table[rows] += values * (-lr / (state[rows].sqrt() + eps)).unsqueeze(1)

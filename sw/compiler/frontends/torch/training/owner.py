@@ -154,9 +154,11 @@ class Owner:
         self._is_ahead, self._is_fetched = True, False
         self.device.table_ahead(self._host, self._counts)
 
-    def lose(self, why: str) -> None:
-        """A launch that changes the table did not end well: who knows which rows it has changed."""
-        if not self.is_ahead:  # the host has the rows as they were before
+    def lose(self, why: str, *, for_good: bool = False) -> None:
+        """A launch that changes the table did not end well: who knows which rows it has changed; ``for_good``: or what
+        else belongs to it.
+        """
+        if not self.is_ahead and not for_good:  # the host has the rows as they were before
             self._is_ahead = self._is_fetched = False
             self.device.table_changed(self._host)
         else:

@@ -95,6 +95,28 @@ def arrays_of(owner: Owner, pairs: Sequence[Pair]) -> dict[str, Array]:
     return arrays
 
 
+def stacked(owner: Owner, pairs: Sequence[Pair]) -> dict[str, Array]:
+    """The same of all backward passes behind each other, samples of a row in their own order, as FBGEMM has them."""
+    for pair in pairs:
+        _check(owner, pair.samples)
+    counted = [np.flatnonzero(_counted(pair.samples)) for pair in pairs]
+    firsts = np.cumsum([0, *(len(pair.grad) for pair in pairs)])
+    found = segments(np.concatenate([p.samples.rows[n] for p, n in zip(pairs, counted, strict=True)]).astype(np.int64))
+    sources = [p.samples.sources[n] + first for p, n, first in zip(pairs, counted, firsts, strict=False)]
+    arrays = {
+        **_segmented(found),
+        "grad": np.concatenate([pair.grad.numpy() for pair in pairs]),
+        "src": np.concatenate(sources)[found.order],
+    }
+    if any(pair.samples.scale is not None for pair in pairs):
+        scales = [
+            np.ones(len(n), np.float32) if p.samples.scale is None else p.samples.scale[n]
+            for p, n in zip(pairs, counted, strict=True)
+        ]
+        arrays["scale"] = np.concatenate(scales)[found.order]
+    return arrays
+
+
 def _segmented(found: Segments) -> dict[str, Array]:
     return {"rows": found.rows, "seg": found.ends}
 

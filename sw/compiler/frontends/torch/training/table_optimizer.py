@@ -111,10 +111,11 @@ class TableOptimizer(torch.optim.Optimizer):
             interrupt = error
         except BaseException as error:
             for update in prepared:
-                update.owner.lose(f"{type(error).__name__}: {error}")
+                self._lose(update.owner, f"{type(error).__name__}: {error}")
             raise
         for update, table in zip(prepared, tables, strict=True):
             update.owner.go_ahead(table)
+            self._has_changed(update.owner)
         if interrupt is not None:
             raise interrupt
 
@@ -132,6 +133,13 @@ class TableOptimizer(torch.optim.Optimizer):
         """What the device does of a step; None for nothing."""
         raise NotImplementedError
 
+    def _has_changed(self, owner: Owner) -> None:
+        """The device has updated a parameter."""
+
+    def _lose(self, owner: Owner, why: str) -> None:
+        """An update of a parameter has failed."""
+        owner.lose(why)
+
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forget gradients, PyTorch's and those that are recorded."""
         for owner in self._owners:
@@ -147,10 +155,15 @@ class TableOptimizer(torch.optim.Optimizer):
         with self.device.turn:
             for owner in self._owners:
                 owner.sync()
+            self._sync_state()
+
+    def _sync_state(self) -> None:
+        """Let the host have what the device keeps beside tables."""
 
     def release(self) -> None:
         """Give all parameters back to the host, with their rows: the optimizer is PyTorch's from then on."""
         with self.device.turn:
+            self._sync_state()
             for owner in self._owners:
                 owner.updates.remove(self)
                 if not owner.updates:
