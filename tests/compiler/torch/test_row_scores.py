@@ -81,6 +81,20 @@ def test_is_one_launch(ddr3: daedal.Device, name: str, rng: np.random.Generator)
     assert "in 1 launch" in executable.explain()
 
 
+def skip_gram(e: Tables, centre: Tensor, context: Tensor, negatives: Tensor) -> Tensor:
+    rows = e[0](centre).unsqueeze(2)
+    found = torch.bmm(e[1](context).unsqueeze(1), rows).squeeze(), torch.bmm(e[1](negatives).neg(), rows).squeeze(2)
+    return nn.functional.logsigmoid(found[0]) + nn.functional.logsigmoid(found[1]).sum(1)
+
+
+def test_scores_share_rows(ddr3: daedal.Device, rng: np.random.Generator) -> None:
+    model, inputs = Scores(skip_gram, 64).eval(), inputs_for((1, 1, 2), rng)
+    with torch.no_grad():
+        executable = daedal.compile(model, tuple(inputs), device=ddr3, exact=False)
+        torch.testing.assert_close(executable(*inputs), model(*inputs), rtol=1e-4, atol=1e-4)
+    assert executable.offloaded == ("bmm", "bmm_1")
+
+
 def test_bits_are_those_of_the_tree(ddr3: daedal.Device, rng: np.random.Generator) -> None:
     model = Scores(FORMS["factors"][0], 80).eval()
     users, items = inputs_for((1, 1), rng, np.int32)

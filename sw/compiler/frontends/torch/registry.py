@@ -110,12 +110,28 @@ def find_operations(
                 reasons[label_of_node(node)] = operation
             elif operation is not None:
                 found[node] = operation
+        _drop_scores(found, reasons)
         for absorbed in [each for operation in found.values() for each in operation.absorbed]:
             found.pop(absorbed, None)
             reasons.pop(label_of_node(absorbed), None)
     if ledger is not None:
         ledger.check()
     return found, reasons
+
+
+def _drop_scores(found: dict[fx.Node, Operation], reasons: dict[str, str]) -> None:
+    """Leave scores of rows that something else uses, unless that is a score: they are copied anyway."""
+    while True:
+        scores = {node: each for node, each in found.items() if isinstance(each, RowScore)}
+        inside = {*scores, *(node for each in scores.values() for node in each.absorbed)}
+        shared = [
+            node for node, each in scores.items() if any(not inside.issuperset(part.users) for part in each.absorbed)
+        ]
+        for node in shared:
+            reasons[label_of_node(node)] = "other nodes use its rows, which are copied for them"
+            del found[node]
+        if not shared:
+            return
 
 
 def _gather(node: fx.Node) -> tuple[fx.Node, fx.Node] | None:

@@ -70,11 +70,6 @@ class Rows:
         """All of them, each as often as it is used."""
         return [token for token in self.tokens if isinstance(token, Leaf)]
 
-    def is_alone(self, *last: fx.Node) -> bool:
-        """Whether nothing but ``last`` uses what its nodes make."""
-        inside = {*self.nodes, *last}
-        return all(inside.issuperset(node.users) for node in self.nodes)
-
 
 def rows_of(node: object, found: Mapping[fx.Node, Operation]) -> Rows | None:
     """The expression that a node is; None if it is none of rows of one width of f32."""

@@ -185,8 +185,10 @@ def _is_last(dim: object, rank: int) -> bool:
 
 
 def _score(node: fx.Node, rows: Rows | None, reduction: str, *, keeps_dim: bool) -> RowScore | None:
-    """The operation, if nothing else uses the rows, and they stay as they are until they are used."""
-    if rows is None or not rows.is_alone(node):
+    """The operation, if the rows stay as they are until they are used; whether something else uses them than another
+    score, ``registry.py`` finds out.
+    """
+    if rows is None:
         return None
     tables, lists, tokens = list[object](), list[List](), list[str]()
     owners: list[object] = []
