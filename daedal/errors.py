@@ -23,6 +23,7 @@ __all__ = [
     "IndexOutOfRange",
     "InvalidConfig",
     "InvalidOffsets",
+    "InvalidSystem",
     "LaunchCancelled",
     "LevellingFailed",
     "LinkLost",
@@ -109,6 +110,14 @@ class InvalidConfig(DaedalError, ValueError):
 
     Raised when the file is read. The message gives the file, the field, its value and what it may be. Correct the
     file.
+    """
+
+
+class InvalidSystem(DaedalError, ValueError):
+    """A system, a plan or a fleet that cannot be: a number of tiles, a memory, a share of bytes, a link.
+
+    Raised before anything is opened or planned, by ``System.open``, ``daedal.plan``, ``daedal.fleet`` and ``Plan``. The
+    message gives the option, its value and what it may be. Call again with another value.
     """
 
 

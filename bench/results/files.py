@@ -45,6 +45,7 @@ RUNS: Mapping[str, tuple[str, ...]] = {
     "system": ("--no-host", "--memory", NARROW[1], "system"),
     "plans": ("--no-host", "--memory", NARROW[1], "plans"),
     "hot": ("--no-host", "hot"),
+    "against": ("against",),
     "oracle": ("--no-host", *_memories(DRAMS), "oracle"),
 }
 """File -> arguments of ``daedal bench`` that make it. ``prediction`` is made from reports of boards."""

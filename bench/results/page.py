@@ -25,8 +25,8 @@ HEAD = """# Results
 
 Made by `python -m bench.results` from `bench/results/*.json`; do not edit. [The bench](measuring/bench.md) says how
 each figure is taken and what each column is. [Shapes that are hard](results-shapes.md), [types of
-elements](results-types.md), [models of other people](results-models.md) and [boards and sizes](results-boards.md) have
-pages of their own.
+elements](results-types.md), [models of other people](results-models.md), [systems, plans, and CPUs and
+GPUs](results-systems.md) and [boards and sizes](results-boards.md) have pages of their own.
 
 Each section says what its figures are: *measured* (by the wall clock), *simulated* (cycles of the RTL under Verilator),
 *predicted* (from simulated cycles and a board's clock), *routed* or *estimated before routing* (nextpnr's clocks), or

@@ -1,14 +1,16 @@
-"""The text of ``docs/results-systems.md``: tiles and plans, and hot rows."""
+"""The text of ``docs/results-systems.md``: tiles and plans, hot rows, and CPUs and GPUs."""
 
 from collections.abc import Mapping
 from typing import Any
 
+from bench.results import against_table
 from bench.results.sections import one_line, rows_of, section
 from daedal.bench.report.table import column
 
-HEAD = """# Systems, plans and hot rows
+HEAD = """# Systems, plans, hot rows, CPUs and GPUs
 
-Made by `python -m bench.results` from `bench/results/system.json`, `plans.json` and `hot.json`; do not edit.
+Made by `python -m bench.results` from `system.json`, `plans.json`, `hot.json` and `against.json` of
+`bench/results`; do not edit.
 [Systems](systems.md) and [hot rows](hot-rows.md) say what they are. The figures are of the commits {revisions}."""
 
 TILES_TEXT = """*Simulated*, `ddr3` on a channel of `litedram-ddr3-x16` for each tile, Zipf indices: cycles of a
@@ -51,13 +53,14 @@ HOT = (
 
 def page(results: Mapping[str, Mapping[str, Any]]) -> str:
     """The text of ``docs/results-systems.md``."""
-    documents = [results["system"], results["plans"], results["hot"]]
+    documents = [results["system"], results["plans"], results["hot"], results["against"]]
     revisions = ", ".join(dict.fromkeys(str(document["facts"]["revision"]) for document in documents))
     parts = [
         one_line_of(HEAD.format(revisions=revisions)),
         section("Tiles", TILES_TEXT, TILES, rows_of(results["system"], "system")),
         section("Plans", PLANS_TEXT, PLANS, rows_of(results["plans"], "plans")),
         section("Hot rows", HOT_TEXT, HOT, rows_of(results["hot"], "hot")),
+        against_table.text(results["against"]),
     ]
     return "\n\n".join(parts) + "\n"
 

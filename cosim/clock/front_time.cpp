@@ -9,9 +9,6 @@ namespace {
 // Cycles from one thing to the next, as the RTL has them (docs/measuring/model.md).
 constexpr Time LEVEL_START = 7;      // from a nest's last word to the first level's bundle
 constexpr Time HINT = 17;            // from there to the first request of a load
-// From a level's last bundle of a nest to the next one's words: it is through before the bundle has left. Fitted to
-// gathers of many widths.
-constexpr Time NEXT_NEST = -30;
 constexpr Time ACTIVATE = 22;        // from a parent's bundle to the first iteration's, if its lines are there
 constexpr Time TO_EVENTS = 9;        // from a bundle to its first step
 constexpr Time DEALT = 1;            // more if bundles are dealt
@@ -48,7 +45,7 @@ void FrontTime::nest() {
   for (std::size_t n = 0; n < count; ++n) {
     Level& level = levels_[n];
     // A level has its words once it is through with the nest before.
-    level.begins = std::max(started_, level.out + nest_[n].words + NEXT_NEST);
+    level.begins = std::max(started_, level.out + nest_[n].words);
     level.out = std::max(level.out, level.begins + LEVEL_START);
     level.ready = level.prepared = level.out;
     deals_ |= nest_[n].deals;

@@ -25,7 +25,13 @@ TRIAD_BYTES = 3 * 4 * ELEMENTS
 """Bytes that a triad reads and writes, as it is usually counted: what a write reads first is left out."""
 
 REPEATS = 7
-"""Runs with each number of threads."""
+"""Fewest runs with each number of threads; there are more as long as some of so many are quicker than all before."""
+
+MOST_REPEATS = 70
+"""Most of them, on a busy computer."""
+
+QUICKER = 0.98
+"""Part of the least time so far, or of the least triad, that is worth further runs."""
 
 FBGEMM_COLUMNS = 4
 """FBGEMM takes tables whose columns are a multiple of this."""
@@ -78,12 +84,22 @@ class Host:
                 torch.set_num_threads(threads)
                 with torch.no_grad():
                     operation()
-                    for _ in range(REPEATS):
-                        triads.append(self._triad())
-                        times.append(_timed(operation))
+                    self._repeat(operation, times, triads)
         finally:
             torch.set_num_threads(self._threads)
         return min(times)
+
+    def _repeat(self, operation: Callable[[], Any], times: list[float], triads: list[float]) -> None:
+        """Time the operation, each run behind a triad, until neither has become quicker for a while."""
+        left = REPEATS
+        for _ in range(MOST_REPEATS):
+            known = min(times, default=0.0), min(triads, default=0.0)
+            triads.append(self._triad())
+            times.append(_timed(operation))
+            is_quicker = times[-1] < QUICKER * known[0] or triads[-1] < QUICKER * known[1]
+            left = REPEATS if is_quicker else left - 1
+            if not left:
+                return
 
     def _triad(self) -> float:
         result, first, second = self._arrays

@@ -7,6 +7,7 @@ from daedal.bench.handwritten import comparison
 from daedal.bench.limit import dram_of
 from daedal.bench.suite import Order, Row, Say, Suite
 from daedal.bench.suites import (
+    against,
     calibration,
     element_types,
     hot_rows,
@@ -37,7 +38,7 @@ MODEL = "model"
 
 DETAILS: tuple[Suite, ...] = (
     single_layers.SUITE, comparison.SUITE, levels.SUITE, launches.SUITE, linearity.SUITE, speed.SUITE, overhead.SUITE,
-    systems.SUITE, plans.SUITE, hot_rows.SUITE,
+    systems.SUITE, plans.SUITE, hot_rows.SUITE, against.SUITE,
     published.SUITE,
 )  # fmt: skip
 """What is measured in detail, of the machine, the compiler and the host."""

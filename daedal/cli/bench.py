@@ -1,6 +1,6 @@
 """``daedal bench``: measure workloads on simulated hardware against the limit of the memory behind it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -78,8 +78,8 @@ def _memories(context: click.Context, parameter: click.Parameter, given: Sequenc
 @click.option("--report", "reports", multiple=True, type=click.Path(path_type=Path, exists=True, dir_okay=False),
               help="A report.json of `daedal bitstream`, for the suite prediction; repeatable.")  # fmt: skip
 @click.option("--only", "patterns", multiple=True, metavar="PATTERN",
-              help="Shapes of this name (with * and ?) or group, operations of the suite types, or fleets of the "
-              "suite system.")  # fmt: skip
+              help="Shapes (with * and ?) or groups; operations of types, fleets of system and plans, "
+              "workloads of against.")  # fmt: skip
 @click.option("--random", "drawn", default=0, metavar="N", type=click.IntRange(0, 10_000),
               help="For the suite shapes: N shapes drawn at random by the seed, instead of its own.")  # fmt: skip
 @click.option("--quick", is_flag=True, help="Small workloads, only to see that they run.")
@@ -130,6 +130,7 @@ def command(
     system           many tiles, of which two run on the RTL
     plans            plans beside round robin, and the planner on many tables
     hot              batches that read only the rows that are read most
+    against          PyTorch and FBGEMM here, predictions by memory, GPUs' figures
     models           models of other people: what of them runs on the device
     prediction       what boards would do, by their reports
 
@@ -185,19 +186,21 @@ def _is_left_out(context: click.Context, option: str) -> bool:
 
 
 def _check_shapes(suites: Sequence[str], order: "Order") -> None:
-    """That what is said of shapes, operations or fleets is said to their suite, and fits some."""
-    from daedal.bench.suites import element_types, model_check, shapes, systems
+    """That what is said of shapes, operations, fleets or workloads is said to their suite, and fits some."""
+    from daedal.bench.suites import against, element_types, model_check, plans, shapes, systems
 
+    named: dict[str, Callable[[Sequence[str]], object]] = {
+        systems.NAME: systems.fleets_of, plans.NAME: systems.fleets_of, against.NAME: against.names_of,
+        element_types.NAME: element_types.operations,
+    }  # fmt: skip
+    of_names = [check for suite, check in named.items() if suite in suites]
     of_shapes = bool({shapes.NAME, model_check.NAME} & set(suites))
-    others = {systems.NAME, element_types.NAME} & set(suites)
-    if not of_shapes and (order.drawn or (order.only and not others)):
+    if not of_shapes and (order.drawn or (order.only and not of_names)):
         raise click.UsageError("--only and --random are for the suites shapes and model: name one")
     try:
-        if systems.NAME in suites:
-            systems.fleets_of(order.only)
-        elif element_types.NAME in suites:
-            element_types.operations(order.only)
-        else:
+        for check in of_names:
+            check(order.only)
+        if not of_names:
             shapes.chosen(order)
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--only") from None

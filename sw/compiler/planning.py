@@ -15,7 +15,7 @@ from daedal.compiler.frontends.torch.trace.module_trace import trace
 from daedal.compiler.frontends.torch.traced_module import TracedModule
 from daedal.compiler.operation_compiler import compiler_for
 from daedal.compiler.opt_levels import BEST
-from daedal.errors import UnsupportedOperation
+from daedal.errors import InvalidSystem, UnsupportedOperation
 from daedal.system.demand import Demands
 from daedal.system.executable import SystemExecutable
 from daedal.system.fleet import FleetEstimate, estimate
@@ -52,7 +52,7 @@ def plan(
         Bytes for copies of tables, as a share of the tables' bytes.
 
     The same arguments give the same plan. Raises UnsupportedOperation for a sample that is not the model's input, or a
-    model without operations for a device, OutOfDeviceMemory for a table that fits no tile, ValueError for another
+    model without operations for a device, OutOfDeviceMemory for a table that fits no tile, InvalidSystem for another
     ``extra_bytes``.
     """
     check_extra(extra_bytes)
@@ -82,11 +82,11 @@ def fleet(
     devices
         Numbers of devices to try.
 
-    Raises what :func:`plan` does, and ValueError for a number of devices or a link that there is not.
+    Raises what :func:`plan` does, and InvalidSystem for a number of devices or a link that there is not.
     """
     check_extra(extra_bytes)
     if not isinstance(devices, Sequence):
-        raise ValueError(f"devices must be numbers of devices, as (8, 64), not {shown(devices)}")
+        raise InvalidSystem(f"devices must be numbers of devices, as (8, 64), not {shown(devices)}")
     demands = _demands(model, system, sample).all
     memory_bytes = min(tile.target.memory_bytes for tile in system.tiles)
     return tuple(
@@ -124,9 +124,9 @@ def _demands(model: object, system: object, sample: object) -> Demands:
 
 
 def check_extra(extra_bytes: object) -> None:
-    """ValueError unless this is a share of bytes."""
+    """InvalidSystem unless this is a share of bytes."""
     if isinstance(extra_bytes, bool) or not isinstance(extra_bytes, int | float) or not 0 <= extra_bytes <= 1024:
-        raise ValueError(f"extra_bytes must be a share of the tables' bytes from 0 on, not {shown(extra_bytes)}")
+        raise InvalidSystem(f"extra_bytes must be a share of the tables' bytes from 0 on, not {shown(extra_bytes)}")
 
 
 def plan_of(demands: Demands, system: System, extra_bytes: float) -> Plan:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from daedal.base.messages import shown
+from daedal.errors import InvalidSystem
 from daedal.hw.config.core import Config
 from daedal.system.demand import Demand
 from daedal.system.plan import MOST_TILES
@@ -74,11 +75,11 @@ def estimate(
     link: float,
     extra_bytes: float,
 ) -> FleetEstimate:
-    """For so many devices, whose links carry ``link`` bytes per cycle; ValueError for what there is not."""
+    """For so many devices, whose links carry ``link`` bytes per cycle; InvalidSystem for what there is not."""
     if isinstance(devices, bool) or not isinstance(devices, int) or not 1 <= devices <= MOST_TILES:
-        raise ValueError(f"devices must be from 1 to {MOST_TILES}, not {shown(devices)}")
+        raise InvalidSystem(f"devices must be from 1 to {MOST_TILES}, not {shown(devices)}")
     if isinstance(link, bool) or not isinstance(link, int | float) or not link > 0:
-        raise ValueError(f"link must be bytes per cycle, more than 0, not {shown(link)}")
+        raise InvalidSystem(f"link must be bytes per cycle, more than 0, not {shown(link)}")
 
     plan = Planner(demands, config, memory, devices, memory_bytes, extra_bytes).plan()
     # One device is for comparison: whether its memory would hold all tables does not matter.

@@ -10,7 +10,7 @@ from typing import Any, overload
 
 from daedal.base.files import read_json, write_json
 from daedal.base.messages import shown
-from daedal.errors import FileError, PlanMismatch
+from daedal.errors import FileError, InvalidSystem, PlanMismatch
 from daedal.system.picture import picture_of
 from daedal.system.plan_fields import list_of, number_of, object_of, range_of, text_of
 
@@ -97,11 +97,11 @@ class Plan:
 
     def __post_init__(self) -> None:
         if len(self.table) < len(self.tables):
-            raise ValueError("each table must be there once")
+            raise InvalidSystem("each table must be there once")
         for table in self.tables:
             _check_cover(table, self.pieces_of[table.name], self.tiles)
         if unknown := set(self.pieces_of) - {table.name for table in self.tables}:
-            raise ValueError(f"a piece's table must be one of the plan's, not {min(unknown)!r}")
+            raise InvalidSystem(f"a piece's table must be one of the plan's, not {min(unknown)!r}")
 
     @cached_property
     def pieces_of(self) -> Mapping[str, Sequence[Piece]]:
@@ -207,21 +207,23 @@ def _named(what: str, part: Range, whole: int) -> str:
 
 
 def _check_cover(table: PlannedTable, pieces: Sequence[Piece], tiles: int) -> None:
-    """ValueError unless the pieces are all of the table, each part once."""
+    """InvalidSystem unless the pieces are all of the table, each part once."""
     area = 0
     for number, piece in enumerate(pieces):
         (c0, c1), (b0, b1) = piece.columns, piece.bags
         if not (0 <= c0 < c1 <= table.dim and 0 <= b0 < b1 <= table.bags and 0 <= piece.tile < tiles):
-            raise ValueError(
+            raise InvalidSystem(
                 f"a piece of {table.name!r} must lie within {table.dim} columns, {table.bags} bags and {tiles} tiles, "
                 f"not {shown(piece)}"
             )
         area += (c1 - c0) * (b1 - b0)
         for other in pieces[:number]:
             if c0 < other.columns[1] and other.columns[0] < c1 and b0 < other.bags[1] and other.bags[0] < b1:
-                raise ValueError(f"pieces of {table.name!r} must not overlap, as {shown(piece)} and {shown(other)} do")
+                raise InvalidSystem(
+                    f"pieces of {table.name!r} must not overlap, as {shown(piece)} and {shown(other)} do"
+                )
     if not pieces or area != table.dim * table.bags:
-        raise ValueError(f"the pieces of {table.name!r} must be all of its columns and bags")
+        raise InvalidSystem(f"the pieces of {table.name!r} must be all of its columns and bags")
 
 
 def read_plan(path: str | Path) -> Plan:

@@ -11,7 +11,7 @@ from daedal.driver.device import MEMORY_BYTES, Device
 from daedal.driver.tables.table_sources import Source, TableCheck
 from daedal.driver.tables.table_store import Table
 from daedal.driver.targets.target_registry import TARGETS
-from daedal.errors import DeviceClosed
+from daedal.errors import DaedalError, DeviceClosed, InvalidSystem
 from daedal.hw.config.core import Config
 from daedal.system.plan import MOST_TILES
 
@@ -50,15 +50,15 @@ class System(Opened):
     ) -> Self:
         """Start ``tiles`` machines that run on this computer; all else is as for ``Device.open``, for each of them.
 
-        ``memory_bytes`` are those of each tile. Raises ValueError for an option that does not exist and for another
-        number of tiles, and what ``Device.open`` raises.
+        ``memory_bytes`` are those of each tile. Raises InvalidSystem for an option that does not exist and for
+        another number of tiles, and what ``Device.open`` raises.
         """
         if isinstance(tiles, bool) or not isinstance(tiles, SupportsIndex):
-            raise ValueError(f"tiles must be a whole number, not {tiles!r}")
+            raise InvalidSystem(f"tiles must be a whole number, not {tiles!r}")
         if not 1 <= tiles.__index__() <= MOST_TILES:
-            raise ValueError(f"tiles must be from 1 to {MOST_TILES}, not {tiles!r}")
+            raise InvalidSystem(f"tiles must be from 1 to {MOST_TILES}, not {tiles!r}")
         if target not in TARGETS:
-            raise ValueError(
+            raise InvalidSystem(
                 f"target of a system must be one of {', '.join(TARGETS)}, of which there are as many as are wanted, "
                 f"not {target!r}"
             )
@@ -67,9 +67,11 @@ class System(Opened):
             for _ in range(tiles.__index__()):
                 opened.append(Device.open(target, config, memory, memory_bytes=memory_bytes, table_check=table_check))
             return cls(opened, memory)
-        except BaseException:
+        except BaseException as error:
             for device in opened:
                 device.close()
+            if isinstance(error, ValueError) and not isinstance(error, DaedalError):
+                raise InvalidSystem(str(error)) from error
             raise
 
     def close(self) -> None:

@@ -10,7 +10,9 @@ import torch
 from daedal.bench import registry
 from daedal.bench.report.form import check_row
 from daedal.bench.suite import Machine, Order, Row, against, is_broken
+from daedal.bench.suites import against as beside_others
 from daedal.bench.suites import launches, levels, linearity, plans, single_layers, speed, systems
+from daedal.bench.suites.published_processors import PUBLISHED
 from daedal.bench.workloads import layers
 from daedal.bench.workloads.fleets import FLEETS
 from daedal.bench.workloads.runner import same_bits
@@ -233,3 +235,26 @@ def test_bags_of_a_fleet_are_as_long_for_all_distributions() -> None:
     for inputs in found[1:]:
         assert all(torch.equal(one, other) for (_, one), (_, other) in zip(found[0], inputs, strict=True))
         assert not all(torch.equal(one, other) for (one, _), (other, _) in zip(found[0], inputs, strict=True))
+
+
+def test_others_are_measured_predicted_or_published() -> None:
+    order = Order(((Config.preset("ddr3"), "ideal"),), quick=True, host=False, only=("rm2",))
+    rows = list(beside_others.run(order, lambda what: None))
+    kinds = [row["kind"] for row in rows]
+    assert kinds[0] == "predicted"
+    assert kinds[1:] == ["published"] * len(PUBLISHED)
+    assert rows[0]["lookups_per_s"] > 1e6
+    assert 0 < rows[0]["nj_least"] < rows[0]["nj_most"]
+    for row in rows:
+        check_row(row)
+    with pytest.raises(ValueError, match=r"a workload must be one of rm1, .*, not 'rm9'"):
+        beside_others.names_of(("rm9",))
+
+
+def test_published_figures_have_sources_and_no_share_above_one() -> None:
+    for each in PUBLISHED:
+        row = each.as_row()
+        assert "arXiv" in row["note"] or "pull request" in row["note"]
+        assert row["share"] is None or 0 < each.least <= each.most < 1
+    (known,) = [each for each in PUBLISHED if each.bytes_per_s]
+    assert known.bytes_per_s / known.lookups_per_s == pytest.approx(4 * 192, rel=0.02)

@@ -55,7 +55,7 @@ def test_a_model(rng: np.random.Generator) -> None:
             ({"link": 0}, "link must be bytes per cycle, more than 0, not 0"),
             ({"extra_bytes": -1}, "extra_bytes must be a share .*, not -1"),
         ):
-            with pytest.raises(ValueError, match=message):
+            with pytest.raises(daedal.InvalidSystem, match=message):
                 daedal.fleet(model, system, **{"sample": inputs, "link": 1.0, **given})  # type: ignore[arg-type]
 
 

@@ -222,7 +222,7 @@ def test_what_is_no_plan_no_sample_no_system(system: daedal.System, model: nn.Mo
     with pytest.raises(daedal.UnsupportedOperation, match=r"model must be a torch.nn.Module"):
         daedal.plan(print, system, sample=inputs)  # type: ignore[arg-type]
     for extra in (-1, float("nan"), "much", True):
-        with pytest.raises(ValueError, match="extra_bytes must be a share"):
+        with pytest.raises(daedal.InvalidSystem, match="extra_bytes must be a share"):
             daedal.plan(model, system, sample=inputs, extra_bytes=extra)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="a piece's table must be one of the plan's, not 'x'"):
+    with pytest.raises(daedal.InvalidSystem, match="a piece's table must be one of the plan's, not 'x'"):
         replace(plan, pieces=(*plan.pieces, Piece("x", (0, 1), (0, 1), 0)))

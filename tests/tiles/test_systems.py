@@ -45,16 +45,18 @@ def test_a_system_is_what_its_tiles_are(system: daedal.System) -> None:
     [(0, "from 1 to 1024, not 0"), (-1, "from 1 to 1024"), (2.5, "a whole number, not 2.5"), (True, "a whole number")],
 )
 def test_numbers_of_tiles(tiles: object, message: str) -> None:
-    with pytest.raises(ValueError, match=f"tiles must be {message}"):
+    with pytest.raises(daedal.InvalidSystem, match=f"tiles must be {message}"):
         daedal.System.open("emulator", tiles=tiles)  # type: ignore[arg-type]
 
 
 def test_options_that_there_are_not() -> None:
-    with pytest.raises(ValueError, match=r"memory must be one of ideal, .*, not 'hbm9'"):
+    with pytest.raises(daedal.InvalidSystem, match=r"memory must be one of ideal, .*, not 'hbm9'"):
         daedal.System.open("emulator", memory="hbm9", tiles=2)
-    with pytest.raises(ValueError, match=r"target of a system must be one of emulator, .*, not 'uart:/dev/x'"):
+    with pytest.raises(
+        daedal.InvalidSystem, match=r"target of a system must be one of emulator, .*, not 'uart:/dev/x'"
+    ):
         daedal.System.open("uart:/dev/x", tiles=2)
-    with pytest.raises(ValueError, match="not 'nonsense'"):
+    with pytest.raises(daedal.InvalidSystem, match="not 'nonsense'"):
         daedal.System.open("emulator", config="nonsense", tiles=2)
 
 

@@ -60,7 +60,7 @@ class Sweep:
             for config, memory, text in self.machines():
                 module, inputs = self.subject.made(config)
                 work = work_of(module, inputs, config)
-                start = _start(config, text)
+                start = start_of(config, text)
                 for tiles in self.tiles:
                     say(f"{self.subject.name}: {config.name}, {text}, {tiles} {'tiles' if tiles > 1 else 'tile'}")
                     point = Point(config, text, memory, tiles, start, self.extra_bytes)
@@ -161,7 +161,7 @@ def _call(executable: Any, inputs: tuple[Any, ...], tiles: Sequence[Device]) -> 
     return futures, [(target.activations - old) / len(futures) for target, old in zip(targets, before, strict=True)]
 
 
-def _start(config: Config, memory: str) -> float:
+def start_of(config: Config, memory: str) -> float:
     """Cycles of a launch that sums one row, behind others."""
     module = nn.EmbeddingBag(16, max(1, config.bus_bytes // 4), mode="sum", include_last_offset=True)
     inputs = torch.tensor([3]), torch.tensor([0, 1])
