@@ -8,10 +8,12 @@ from daedal.bench.report.table import Column, Row, column, markdown
 from daedal.bench.suites.against import MEASURED, NAME, PREDICTED, PUBLISHED_KIND
 
 TEXT = """Cells: millions of look-ups a second · share · least to most energy of a look-up in nJ. PyTorch and FBGEMM are
-*measured* on {processor} with {threads}, on a computer that had other work: *share* is that of a triad in the same run
-({triad}), and the energy is that of DDR memory alone. Memories are *predicted* by the [model](measuring/model.md):
-*share* is that of what the pins can move, in brackets are the channels, each a tile's; the energy is that of core and
-memory, from *published* figures of others. `daedal bench against` prints each figure with its kind."""
+*measured* on an {processor} (one or all of them, what is quicker), while **other work took most of the computer**:
+*share* is that of a triad in the same run, which had {triad}, where an idle computer of the kind has 40 GB/s. So these
+two columns tell little; `daedal bench against` measures them on yours. Rows that caches have give shares above 1. Their
+energy is that of DDR memory alone. Memories are *predicted* by the [model](measuring/model.md): *share* is that of what
+the pins can move, in brackets are the channels, each a tile's, for which a batch of these workloads is short; the
+energy is that of core and memory, from *published* figures of others."""
 
 OTHERS = """*Published* by others, of GPUs. The energy is that of HBM2 alone, of the bytes of the rows."""
 
@@ -35,10 +37,7 @@ def text(document: Mapping[str, Any]) -> str:
         cells.setdefault(row["workload"], {"name": row["workload"]})[_heading(row)] = _cell(row)
     shown: Sequence[Column] = [column("workload", "name"), *(column(name, name) for name in names)]
     triads = sorted(float(row["of"].split()[1]) for row in measured)
-    said = TEXT.format(
-        processor=measured[0]["on"], threads=f"1 or {measured[0]['threads']} threads",
-        triad=f"{triads[0]:.1f} to {triads[-1]:.1f} GB/s",
-    )  # fmt: skip
+    said = TEXT.format(processor=measured[0]["on"], triad=f"{triads[0]:.1f} to {triads[-1]:.1f} GB/s")
     first = section("Against CPUs and GPUs", said, shown, list(cells.values()))
     return f"{first}\n\n{one_line(OTHERS)}\n\n{markdown(COLUMNS, others)}"
 

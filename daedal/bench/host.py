@@ -78,7 +78,7 @@ class Host:
 
     def _best(self, operation: Callable[[], Any], triads: list[float]) -> float:
         """Seconds of the quickest of several runs, each behind a triad."""
-        times = []
+        times: list[float] = []
         try:
             for threads in sorted({1, self._threads}):
                 torch.set_num_threads(threads)
