@@ -153,3 +153,28 @@ def functions(module: nn.Module, given: Any) -> Iterator[str]:
 
 def test_names_are_those_of_the_modules_parameters() -> None:
     assert list(functions(Model(), inputs()))[:3] == ["given_bags_0", "given_bags_1", "keys"]
+
+
+class Interaction(nn.Module):
+    """Products of all pairs of bags; ``gathers`` also rows that are products with themselves."""
+
+    def __init__(self, *, gathers: bool) -> None:
+        super().__init__()
+        self.first, self.second, self.rows = (nn.EmbeddingBag(20, 4, mode="sum"), nn.EmbeddingBag(20, 4, mode="sum"),
+                                              nn.Embedding(20, 4) if gathers else None)  # fmt: skip
+
+    def forward(self, indices: Tensor, offsets: Tensor, keys: Tensor) -> Tensor:
+        parts = [self.first(indices, offsets), self.second(indices, offsets)]
+        if self.rows is not None:
+            parts.append(self.rows(keys))
+        rows = torch.stack(parts, 1)
+        return torch.bmm(rows, rows.transpose(1, 2))
+
+
+@pytest.mark.parametrize("gathers", [False, True])
+def test_products_of_gathered_rows_alone_are_pytorchs_to_trace(gathers: bool, exports: list[nn.Module]) -> None:
+    module, keys = Interaction(gathers=gathers), torch.tensor([1, 2, 3])
+    with torch.no_grad(), daedal.Device.open("emulator", config="edge") as device:
+        executable = daedal.compile(module, (INDICES, OFFSETS, keys), device=device)
+        assert same_bits(executable(INDICES, OFFSETS, keys), module(INDICES, OFFSETS, keys))
+    assert bool(exports) is gathers

@@ -21,6 +21,8 @@ from torch.utils import _pytree as pytree
 
 from daedal.compiler.frontends.torch.effects import Effects, effects_of
 from daedal.compiler.frontends.torch.operators import is_method
+from daedal.compiler.frontends.torch.ops.operation import Operation
+from daedal.compiler.frontends.torch.ops.row_scores import RowScore
 from daedal.compiler.frontends.torch.ops.sparse_products import SparseProduct
 from daedal.compiler.frontends.torch.registry import kind_of
 from daedal.compiler.frontends.torch.trace.guard_code import Check
@@ -177,9 +179,15 @@ class _Recorder(TorchFunctionMode):
             node = self.graph.call_method(name, args, given)
         is_quiet = effects_of(node) == Effects() and not name.endswith("_") and name not in _OF_SIZES
         kind = None if func in _EMBEDDINGS else kind_of(node)
-        if not is_quiet or not (kind is None or issubclass(kind, SparseProduct)):  # here all matrices are dense
+        if not is_quiet or not (kind is None or self._is_dense(kind)):
             raise self.give_up()
         return node
+
+    def _is_dense(self, kind: type[Operation]) -> bool:
+        """Whether an operation is none for the device, as all matrices are dense here, or no rows are gathered."""
+        if issubclass(kind, RowScore):
+            return all(node.target is not functional.embedding for node in self.graph.nodes)
+        return issubclass(kind, SparseProduct)
 
 
 def _is_ordinary() -> bool:
