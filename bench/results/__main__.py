@@ -16,6 +16,7 @@ from bench.results import (
     page,
     shapes_page,
     systems_page,
+    training_page,
     types_page,
 )
 from bench.results.sections import rows_of
@@ -47,6 +48,7 @@ def pages() -> dict[Path, str]:
         DOCS / "results-shapes.md": _shapes(found),
         DOCS / "results-systems.md": systems_page.page(found),
         DOCS / "results-models.md": models_page.page(found["models"]),
+        DOCS / "results-training.md": training_page.page(found["training"]),
         DOCS / "results-types.md": types_page.page([found["types"], found["types-narrow16"]]),
         DOCS / "results-boards.md": boards_page.page(found["prediction"], files.boards(), history.read()),
         DOCS / "levels.svg": levels_picture.picture(found["layers"]["results"]["levels"]),

@@ -41,6 +41,7 @@ RUNS: Mapping[str, tuple[str, ...]] = {
     "types-narrow16": ("--no-host", "--config", "narrow16", *_memories(NARROW), "--only", "* 64", "types"),
     "structures": (*_memories(NARROW), *STRUCTURES),
     "structures-wide": ("--no-host", "--memory", WIDE[0], *STRUCTURES),
+    "training": (*_memories(NARROW), "training"),
     "models": ("models",),
     "system": ("--no-host", "--memory", NARROW[1], "system"),
     "plans": ("--no-host", "--memory", NARROW[1], "plans"),

@@ -25,6 +25,7 @@ from daedal.bench.suites import (
     speed,
     sweep,
     systems,
+    training,
 )
 from daedal.bench.workloads import models
 from daedal.cosim.clock.parameters import memory_of
@@ -39,6 +40,7 @@ MODEL = "model"
 DETAILS: tuple[Suite, ...] = (
     single_layers.SUITE, comparison.SUITE, levels.SUITE, launches.SUITE, linearity.SUITE, speed.SUITE, overhead.SUITE,
     systems.SUITE, plans.SUITE, hot_rows.SUITE, against.SUITE,
+    training.SUITE,
     published.SUITE,
 )  # fmt: skip
 """What is measured in detail, of the machine, the compiler and the host."""

@@ -131,6 +131,7 @@ def command(
     plans            plans beside round robin, and the planner on many tables
     hot              batches that read only the rows that are read most
     against          PyTorch and FBGEMM here, predictions by memory, GPUs' figures
+    training         gradients of a table and steps of optimizers
     models           models of other people: what of them runs on the device
     prediction       what boards would do, by their reports
 

@@ -1,0 +1,36 @@
+"""The suite ``training``: each kernel's result, and rows of results."""
+
+import numpy as np
+import pytest
+
+from daedal.bench.suite import Machine, Order
+from daedal.bench.suites import training
+from daedal.bench.suites.training import STEPS, Batch
+from daedal.hw.config.core import Config
+
+MACHINE = Machine(Config.preset("ddr3"), target="emulator", quick=True, seed=7)
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_a_step_is_compared(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    row = training.measure(name, MACHINE, None)
+    assert row["bit_exact"] and not row["verdict"] and 0 < row["table_rows"] < row["samples"]
+    assert row["cycles"] is None and row["cycles_per_row"] is None and not row["outcome"]
+    make = STEPS[name]
+
+    def changed(batch: Batch) -> training.Step:
+        step = make(batch)
+        step.expected.view(np.uint32)[0, 3] ^= 1
+        return step
+
+    monkeypatch.setitem(STEPS, name, changed)
+    row = training.measure(name, MACHINE, None)
+    assert not row["bit_exact"] and row["verdict"]
+
+
+def test_rows_have_cycles_and_goals() -> None:
+    order = Order(((Config.preset("ddr3"), "ideal"),), host=False, target="model")
+    rows = {row["workload"]: row for row in training.run(order, lambda _: None)}
+    assert list(rows) == list(STEPS) and all(row["bit_exact"] and row["cycles"] for row in rows.values())
+    assert "0.97: " in rows["gradient of sums"]["outcome"]
+    assert rows["EXACT_ROWWISE_ADAGRAD"]["outcome"] == "at most 140: reached"
