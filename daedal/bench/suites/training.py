@@ -93,10 +93,7 @@ def summed(batch: Batch) -> Step:
     result = nn.functional.embedding_bag(torch.from_numpy(batch.indices), weight, offsets, mode="sum")
 
     def backward() -> Tensor:
-        weight.grad = None
-        result.backward(torch.from_numpy(batch.grad), retain_graph=True)
-        assert weight.grad is not None
-        return weight.grad
+        return torch.autograd.grad(result, weight, torch.from_numpy(batch.grad), retain_graph=True)[0]
 
     expected = backward().numpy()[parts.rows]
     return Step(gradients.summed, (np.zeros_like(expected), batch.grad, parts.ends, parts.order), expected, backward)
@@ -119,10 +116,7 @@ def greatest(batch: Batch) -> Step:
     best = np.repeat(batch.indices.astype(np.float32)[:, None], DIM, 1)
 
     def backward() -> Tensor:
-        weight.grad = None
-        result.backward(torch.from_numpy(batch.grad), retain_graph=True)
-        assert weight.grad is not None
-        return weight.grad
+        return torch.autograd.grad(result, weight, torch.from_numpy(batch.grad), retain_graph=True)[0]
 
     expected = backward().numpy()[parts.rows]
     arguments = (np.zeros_like(expected), batch.grad, best, parts.rows.astype(np.float32), parts.ends, parts.order)
