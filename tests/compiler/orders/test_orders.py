@@ -133,3 +133,18 @@ def test_a_machine_without_room_says_so(rng: np.random.Generator) -> None:
     with daedal.Device.open("emulator", config="minimum") as device:
         with pytest.raises(daedal.UnsupportedOperation, match=r"^op0: .*configuration minimum"):
             run(device, request)
+
+
+@pytest.mark.rtl
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [7, 64])
+def test_bags_on_rtl(rng: np.random.Generator, width: int) -> None:
+    table = numbers(rng, ROWS, width)
+    table[:4] = -0.0
+    many = lengths(rng, 20, 60)
+    made = [case(rng, table, many, name) for name in CASES]
+    with daedal.Device.open("verilator", config="ddr3", memory="ideal:stall=0.1,seed=2") as rtl:
+        for (_, expected), result in zip(made, run(rtl, *(request for request, _ in made)), strict=True):
+            assert same(result, expected)
+        for request, expected in made:
+            assert same(run(rtl, request)[0], expected)
