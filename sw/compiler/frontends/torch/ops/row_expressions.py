@@ -93,13 +93,13 @@ def _read(node: object, found: Mapping[fx.Node, Operation]) -> Rows | None:
     if node in found or writes_out(node) or node.op not in ("call_function", "call_method"):
         return None
     for overload, (name, function) in _BINARY.items():
-        if target_of(node) is function:
-            return _of_two(node, name, dict(zip(("input", "other"), node.args, strict=True)), found)
+        if target_of(node) is function:  # of Python: two arguments by position
+            return _of_two(node, name, dict(zip(("input", "other"), node.args, strict=False)), found)
         if calls(node, overload):
             return _of_two(node, name, arguments_of(node, overload), found)
     for overload, (name, function) in _UNARY.items():
         if calls(node, overload) or target_of(node) is function:
-            inner = _read(node.args[0], found)
+            inner = _read(_only(node), found)
             return None if inner is None else inner.then(node, name)
     if calls(node, _aten.unsqueeze.default):
         values = arguments_of(node, _aten.unsqueeze.default)
@@ -107,6 +107,11 @@ def _read(node: object, found: Mapping[fx.Node, Operation]) -> Rows | None:
     base = squared(node)
     inner = None if base is None else _read(base, found)
     return None if inner is None else Rows((*inner.tokens, *inner.tokens, "mul"), (*inner.nodes, node), inner.rank)
+
+
+def _only(node: fx.Node) -> object:
+    """The one argument of a call."""
+    return node.args[0] if node.args else node.kwargs.get("input")
 
 
 def squared(node: object) -> object | None:
@@ -119,7 +124,7 @@ def squared(node: object) -> object | None:
         values = arguments_of(node, _aten.pow.Tensor_Scalar)
         return values.get("input") if values.get("exponent") == 2 else None
     if calls(node, _aten.square.default):
-        return node.args[0]
+        return _only(node)
     if (
         (calls(node, _aten.mul.Tensor) or target_of(node) is operator.mul)
         and len(node.args) == 2

@@ -246,20 +246,36 @@ def _columns(node: object, found: Mapping[fx.Node, Operation]) -> Rows | None:
     if not isinstance(node, fx.Node):
         return None
     if calls(node, _aten.unsqueeze.default):
-        rows = rows_of(node.args[0], found)
-        if rows is None or rows.rank != 1 or node.args[1] not in (2, -1):
+        values = arguments_of(node, _aten.unsqueeze.default)
+        rows = rows_of(values.get("input"), found)
+        if rows is None or rows.rank != 1 or values.get("dim") not in (2, -1):
             return None
         placed = rows.placed([0, None])
         return Rows(placed.tokens, (*placed.nodes, node), 2)
-    is_turned = calls(node, _aten.transpose.int) and set(node.args[1:]) in ({1, 2}, {-1, -2}, {1, -1}, {2, -2})
-    is_turned = is_turned or (calls(node, _aten.permute.default) and list(cast("Any", node.args[1])) == [0, 2, 1])
-    rows = rows_of(node.args[0], found) if is_turned else None
+    source = _turned(node)
+    rows = None if source is None else rows_of(source, found)
     return None if rows is None or rows.rank != 2 else Rows(rows.tokens, (*rows.nodes, node), 2)
+
+
+def _turned(node: fx.Node) -> object | None:
+    """The matrices, three dimensions in all, whose rows are the columns of a node's."""
+    if calls(node, _aten.transpose.int):
+        values = arguments_of(node, _aten.transpose.int)
+        dims = [values.get("dim0"), values.get("dim1")]
+        is_turned = all(type(dim) is int for dim in dims) and {dim % 3 for dim in dims if type(dim) is int} == {1, 2}
+        return values.get("input") if is_turned else None
+    if calls(node, _aten.permute.default):
+        base, *dims = node.args if node.args else (node.kwargs.get("input"),)
+        first = dims[0] if dims else node.kwargs.get("dims")
+        order = list(first) if isinstance(first, list | tuple) else dims
+        is_turned = len(order) == 3 and all(type(dim) is int for dim in order)
+        return base if is_turned and [cast("int", dim) % 3 for dim in order] == [0, 2, 1] else None
+    return None
 
 
 def _summed(node: fx.Node, found: Mapping[fx.Node, Operation]) -> Rows | None:
     """What ``einsum`` adds up, if that is along rows: their last letter, which the result has not."""
-    equation, *operands = node.args
+    equation, *operands = node.args or (None,)
     if len(operands) == 1 and isinstance(operands[0], list | tuple):
         operands = list(operands[0])
     if not isinstance(equation, str) or "->" not in equation or node.kwargs.keys() - {"path"}:
