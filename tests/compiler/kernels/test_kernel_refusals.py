@@ -148,7 +148,7 @@ BODIES = {
         4,
     ),
     "two loops in one": (
-        "for i in range(N):\n    for j in range(N):\n        out[i, 0] += x[j, 0]\n    for k in range(N):\n"
+        "for i in range(N):\n    for j in range(N):\n        out[i, 0] += x[j, 0]\n    for k in range(2):\n"
         "        out[i, 0] += x[k, 1]",
         "loop %i must have one loop in its body, not loop %j and loop %k",
         0,

@@ -46,9 +46,10 @@ step 0 fetch_base = arg1 + 0x4
 step 0 fetch_pitch = 1
 step 0 control scalar_enable=1 store_enable=1 token_enable=1 fetch_enable=1 stream=1 scalar=r1 \
 store_index=r0 fetch_index=r0
-event 6 control first=1 count=1
+event 6 control first=1 count=2
 step 1 token = 1
 step 1 control token_enable=1
+step 2 control token_enable=1 token=r3
 control 0 run = 0
 """
 
