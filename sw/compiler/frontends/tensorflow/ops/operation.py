@@ -123,6 +123,36 @@ class Operation(ABC):
             raise
 
 
+@dataclass(frozen=True, eq=False)
+class HandedOver:
+    """An operation that an executable hands over (``batch.members.PoolingCall``), as all front ends here have it."""
+
+    operation: Operation
+    is_direct: ClassVar[bool] = False
+    is_pooling: ClassVar[bool] = False
+    include_last_offset: ClassVar[bool] = False
+
+    @property
+    def name(self) -> str:
+        """The node whose result it gives."""
+        return self.operation.name
+
+    @property
+    def label(self) -> str:
+        """What messages call it."""
+        return self.operation.label
+
+    @property
+    def table_name(self) -> str:
+        """What the device calls its table."""
+        return self.operation.table.target
+
+    @property
+    def table(self) -> Table:
+        """Where its table comes from."""
+        return self.operation.table
+
+
 def reading(graph: Graph, table: Ref) -> frozenset[str]:
     """The nodes by which a variable is read, and handed on."""
     found, node = graph.handed_on(table), graph.node_of(table)

@@ -1,7 +1,6 @@
 """A SavedModel as an executable runs it: launches, and what NumPy computes before, between and after them."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,7 +8,7 @@ from numpy.typing import NDArray
 
 from daedal.base.messages import shown
 from daedal.compiler.frontends.tensorflow.graph import TYPES, Node, Ref
-from daedal.compiler.frontends.tensorflow.ops.operation import Operation, Table
+from daedal.compiler.frontends.tensorflow.ops.operation import HandedOver
 from daedal.compiler.frontends.tensorflow.saved.model import SavedGraph
 from daedal.compiler.frontends.tensorflow.saved.numpy_ops import OPERATORS, constant
 from daedal.compiler.frontends.tensorflow.schedule import Schedule
@@ -29,34 +28,8 @@ _DENSE = ("MatMul", "BatchMatMulV2", "Sum", "Mean", "Exp", "Log", "Log1p", "Tanh
 """Those of which NumPy may give other last bits."""
 
 
-@dataclass(frozen=True, eq=False)
-class SavedCall:
-    """An operation that is handed over (``batch.members.PoolingCall``)."""
-
-    operation: Operation
-    is_direct: bool = False
-    is_pooling: bool = False
-    include_last_offset: bool = False
-
-    @property
-    def name(self) -> str:
-        """The node whose result it gives."""
-        return self.operation.name
-
-    @property
-    def label(self) -> str:
-        """What messages call it."""
-        return self.operation.label
-
-    @property
-    def table_name(self) -> str:
-        """What the device calls its table."""
-        return self.operation.table.target
-
-    @property
-    def table(self) -> Table:
-        """Where its table comes from."""
-        return self.operation.table
+class SavedLookUp(HandedOver):
+    """An operation that nobody else can do."""
 
     def in_torch(self, *sources: Any) -> Any:
         """There is no framework."""
@@ -82,7 +55,7 @@ class SavedModelProgram:
 
     def __init__(self, saved: SavedGraph, plan: Schedule, reasons: Mapping[str, str]) -> None:
         self._saved, self._plan = saved, plan
-        self._launches = [[SavedCall(each) for each in launch] for launch in plan.launches]
+        self._launches = [[SavedLookUp(each) for each in launch] for launch in plan.launches]
         nodes = saved.graph.nodes
         self._values = {Ref(name): saved.content(name) for name in saved.variables}
         self._values |= {
@@ -104,7 +77,7 @@ class SavedModelProgram:
     # ------------------------------------------------------------------ what an executable asks for
 
     @property
-    def calls(self) -> Iterable[SavedCall]:
+    def calls(self) -> Iterable[SavedLookUp]:
         """The operations that are handed over."""
         return [call for launch in self._launches for call in launch]
 
@@ -150,7 +123,7 @@ class SavedModelProgram:
 
     def request_of(self, call: Call, sources: Sequence[Any]) -> Request:
         """The request for an operation with these arrays."""
-        assert isinstance(call, SavedCall)
+        assert isinstance(call, SavedLookUp)
         return call.operation.labelled_request(tuple(sources))
 
     # ------------------------------------------------------------------ running
@@ -166,7 +139,7 @@ class SavedModelProgram:
                 self._launch(self._launches[number], values, work)
         return {name: np.asarray(values[ref]) for name, ref in self._saved.outputs.items()}
 
-    def _launch(self, calls: Sequence[SavedCall], values: dict[Ref, Array], work: Work) -> None:
+    def _launch(self, calls: Sequence[SavedLookUp], values: dict[Ref, Array], work: Work) -> None:
         members = []
         for call in calls:
             refs = (call.table.ref, *call.operation.sources)
