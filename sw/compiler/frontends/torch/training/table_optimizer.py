@@ -1,5 +1,6 @@
 """What optimizers of tables on a device have in common."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -20,7 +21,7 @@ Parameters = Iterable[Tensor] | Iterable[dict[str, Any]] | Iterable[tuple[str, T
 """What PyTorch's optimizers are given."""
 
 
-class TableOptimizer(torch.optim.Optimizer):
+class TableOptimizer(torch.optim.Optimizer, ABC):
     """An optimizer of PyTorch's, some of whose parameters are tables on a device: what is common in ``daedal.optim``.
 
     The device owns such a table: compiled models look it up there, backward passes record which samples have which
@@ -126,12 +127,13 @@ class TableOptimizer(torch.optim.Optimizer):
         """Why PyTorch updates a parameter with such gradients; None if the device does."""
         return self._why_not(owner, self._group(owner), is_sparse=is_sparse)
 
+    @abstractmethod
     def _why_not(self, owner: Owner, group: dict[str, Any], *, is_sparse: bool) -> str | None:
-        raise NotImplementedError
+        """Why PyTorch takes a step with such gradients; None if the device does."""
 
+    @abstractmethod
     def _update(self, owner: Owner, group: dict[str, Any]) -> Update | None:
         """What the device does of a step; None for nothing."""
-        raise NotImplementedError
 
     def _has_changed(self, owner: Owner) -> None:
         """The device has updated a parameter."""
