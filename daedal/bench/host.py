@@ -8,7 +8,7 @@ work on the computer changes these figures by any factor: they mean something on
 
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -112,10 +112,12 @@ def _timed(operation: Callable[[], Any]) -> float:
     return time.perf_counter() - start
 
 
-def fbgemm_operation(made: Task) -> Callable[[], Tensor] | None:
-    """The bags as one call of FBGEMM, or None if it is not installed or has no such operation."""
-    if not isinstance(made, Made) or made.workload.mode == "gather" or made.workload.dim % FBGEMM_COLUMNS:
-        return None
+def fbgemm_tables(
+    shapes: Sequence[tuple[int, int]], *, is_mean: bool = False, optimizer: str = "EXACT_SGD", **options: float
+) -> Any | None:
+    """FBGEMM's tables of so many rows and columns, as one module that trains by this optimizer (with these options) in
+    each backward pass; None if FBGEMM is not installed.
+    """  # fmt: skip
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # it tells of parts of its own that it lacks
@@ -127,12 +129,23 @@ def fbgemm_operation(made: Task) -> Callable[[], Tensor] | None:
             )
     except (ImportError, OSError):
         return None
-    tables: Any = made.module.bags
-    fused = SplitTableBatchedEmbeddingBagsCodegen(
-        [(bag.num_embeddings, bag.embedding_dim, EmbeddingLocation.HOST, ComputeDevice.CPU) for bag in tables],
-        optimizer=EmbOptimType.EXACT_SGD,
-        pooling_mode=PoolingMode.MEAN if made.workload.mode == "mean" else PoolingMode.SUM,
+    return SplitTableBatchedEmbeddingBagsCodegen(
+        [(rows, columns, EmbeddingLocation.HOST, ComputeDevice.CPU) for rows, columns in shapes],
+        optimizer=getattr(EmbOptimType, optimizer),
+        pooling_mode=PoolingMode.MEAN if is_mean else PoolingMode.SUM,
+        **options,
     )
+
+
+def fbgemm_operation(made: Task) -> Callable[[], Tensor] | None:
+    """The bags as one call of FBGEMM, or None if it is not installed or has no such operation."""
+    if not isinstance(made, Made) or made.workload.mode == "gather" or made.workload.dim % FBGEMM_COLUMNS:
+        return None
+    tables: Any = made.module.bags
+    shapes = [(bag.num_embeddings, bag.embedding_dim) for bag in tables]
+    fused = fbgemm_tables(shapes, is_mean=made.workload.mode == "mean")
+    if fused is None:
+        return None
     for ours, theirs in zip(tables, fused.split_embedding_weights(), strict=True):
         theirs.copy_(ours.weight)
     indices, offsets, weights = _together(made.inputs[0])

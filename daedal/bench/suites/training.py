@@ -4,7 +4,6 @@ Bags of one row each, some of the same row. Kernels are those of ``daedal.compil
 PyTorch's, and those of FBGEMM's optimizers with their rules in NumPy.
 """
 
-import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 import daedal
-from daedal.bench.host import Host
+from daedal.bench.host import Host, fbgemm_tables
 from daedal.bench.report.table import column
 from daedal.bench.suite import NOT_EQUAL, Machine, Order, Row, Say, Suite, against, at_most, machines_of, one_thread
 from daedal.bench.suites.single_layers import figures
@@ -228,21 +227,9 @@ def _is_read(batch: Batch) -> NDArray[np.bool_]:
 
 def _in_fbgemm(batch: Batch, optimizer: str) -> Callable[[], Any] | None:
     """FBGEMM's backward step of one-row bags, or None if it is not installed."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # it tells of parts of its own that it lacks
-            from fbgemm_gpu.split_embedding_configs import EmbOptimType
-            from fbgemm_gpu.split_table_batched_embeddings_ops_common import EmbeddingLocation
-            from fbgemm_gpu.split_table_batched_embeddings_ops_training import (
-                ComputeDevice,
-                SplitTableBatchedEmbeddingBagsCodegen,
-            )
-    except (ImportError, OSError):
+    fused = fbgemm_tables([batch.table.shape], optimizer=optimizer, learning_rate=RATE, eps=EPS)
+    if fused is None:
         return None
-    fused: Any = SplitTableBatchedEmbeddingBagsCodegen(
-        [(len(batch.table), DIM, EmbeddingLocation.HOST, ComputeDevice.CPU)],
-        optimizer=getattr(EmbOptimType, optimizer), learning_rate=RATE, eps=EPS,
-    )  # fmt: skip
     with torch.enable_grad():
         result = fused(torch.from_numpy(batch.indices), torch.arange(len(batch.indices) + 1))
     return lambda: result.backward(torch.from_numpy(batch.grad), retain_graph=True)
