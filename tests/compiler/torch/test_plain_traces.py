@@ -155,26 +155,36 @@ def test_names_are_those_of_the_modules_parameters() -> None:
     assert list(functions(Model(), inputs()))[:3] == ["given_bags_0", "given_bags_1", "keys"]
 
 
-class Interaction(nn.Module):
-    """Products of all pairs of bags; ``gathers`` also rows that are products with themselves."""
+def of_bags(bags: Tensor, rows: Tensor) -> Tensor:
+    return torch.bmm(bags[:, :, None], bags[:, None])
 
-    def __init__(self, *, gathers: bool) -> None:
+
+def of_joined_rows(bags: Tensor, rows: Tensor) -> Tensor:
+    pairs = torch.stack([bags, rows], 1)
+    return torch.bmm(pairs, pairs.transpose(1, 2))
+
+
+def of_rows(bags: Tensor, rows: Tensor) -> Tensor:
+    return torch.bmm(rows.unsqueeze(1), (2 * rows).unsqueeze(2))
+
+
+class Products(nn.Module):
+    """Products of matrices of the results of bags and of gathers."""
+
+    def __init__(self, form: Callable[[Tensor, Tensor], Tensor]) -> None:
         super().__init__()
-        self.first, self.second, self.rows = (nn.EmbeddingBag(20, 4, mode="sum"), nn.EmbeddingBag(20, 4, mode="sum"),
-                                              nn.Embedding(20, 4) if gathers else None)  # fmt: skip
+        self.bags, self.rows, self.form = nn.EmbeddingBag(20, 4, mode="sum"), nn.Embedding(20, 4), form
 
     def forward(self, indices: Tensor, offsets: Tensor, keys: Tensor) -> Tensor:
-        parts = [self.first(indices, offsets), self.second(indices, offsets)]
-        if self.rows is not None:
-            parts.append(self.rows(keys))
-        rows = torch.stack(parts, 1)
-        return torch.bmm(rows, rows.transpose(1, 2))
+        return self.form(self.bags(indices, offsets), self.rows(keys))
 
 
-@pytest.mark.parametrize("gathers", [False, True])
-def test_products_of_gathered_rows_alone_are_pytorchs_to_trace(gathers: bool, exports: list[nn.Module]) -> None:
-    module, keys = Interaction(gathers=gathers), torch.tensor([1, 2, 3])
+@pytest.mark.parametrize(("form", "is_exported"), [(of_bags, False), (of_joined_rows, False), (of_rows, True)])
+def test_products_that_may_be_scores_are_pytorchs_to_trace(
+    form: Callable[[Tensor, Tensor], Tensor], is_exported: bool, exports: list[nn.Module]
+) -> None:
+    module, keys = Products(form), torch.tensor([1, 2, 3])
     with torch.no_grad(), daedal.Device.open("emulator", config="edge") as device:
         executable = daedal.compile(module, (INDICES, OFFSETS, keys), device=device)
         assert same_bits(executable(INDICES, OFFSETS, keys), module(INDICES, OFFSETS, keys))
-    assert bool(exports) is gathers
+    assert bool(exports) is is_exported

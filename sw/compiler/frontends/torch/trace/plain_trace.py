@@ -179,15 +179,29 @@ class _Recorder(TorchFunctionMode):
             node = self.graph.call_method(name, args, given)
         is_quiet = effects_of(node) == Effects() and not name.endswith("_") and name not in _OF_SIZES
         kind = None if func in _EMBEDDINGS else kind_of(node)
-        if not is_quiet or not (kind is None or self._is_dense(kind)):
+        if not is_quiet or not (kind is None or _is_dense(node, kind)):
             raise self.give_up()
         return node
 
-    def _is_dense(self, kind: type[Operation]) -> bool:
-        """Whether an operation is none for the device, as all matrices are dense here, or no rows are gathered."""
-        if issubclass(kind, RowScore):
-            return all(node.target is not functional.embedding for node in self.graph.nodes)
-        return issubclass(kind, SparseProduct)
+
+def _is_dense(node: fx.Node, kind: type[Operation]) -> bool:
+    """Whether an operation is none for the device: all matrices are dense here, and no factor is of gathered rows."""
+    return issubclass(kind, SparseProduct) or (issubclass(kind, RowScore) and not _has_gathered(node))
+
+
+def _has_gathered(node: fx.Node) -> bool:
+    """Whether gathered rows may stand in what a node works on: joined to others, they are copied anyway."""
+    seen: set[fx.Node] = set()
+    operands = node.args[1:] if isinstance(node.args[0], str) else node.args  # the first of einsum's is its equation
+    left = [each for each in pytree.tree_leaves((operands, node.kwargs)) if isinstance(each, fx.Node)]
+    while left:
+        value = left.pop()
+        if value.target is functional.embedding:
+            return True
+        if value not in seen:
+            seen.add(value)
+            left += [each for each in (*value.args, *value.kwargs.values()) if isinstance(each, fx.Node)]
+    return False
 
 
 def _is_ordinary() -> bool:
