@@ -142,6 +142,7 @@ void Clock::executed(const Instruction& bits, const Operation& operation, bool s
     if (!adds_b && operation.uses_c) one.c = static_cast<std::uint8_t>(bits.c);
     one.destination = static_cast<std::uint8_t>(bits.destination);
   } else if (one.work == Work::REDUCE || one.work == Work::ITERATIVE) {
+    if (bits.octets) one.around = static_cast<std::uint8_t>(OCTET / lanes);
     one.destination = static_cast<std::uint8_t>(bits.destination);
   }
   lanes_->work.push(one);

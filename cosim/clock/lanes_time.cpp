@@ -114,7 +114,7 @@ bool LanesTime::pop(const Executed& one) {
     }
   }
   if (!one.lines[0] && !one.lines[1]) {
-    if (one.work != Work::NONE) lane_ = at + static_cast<Time>(one.passes) * one.beats;
+    if (one.work != Work::NONE) lane_ = at + std::max(static_cast<Time>(one.passes) * one.beats, crowded(one));
     return true;
   }
   const std::uint64_t most = std::max(one.lines[0], one.lines[1]);
@@ -146,8 +146,13 @@ bool LanesTime::pop(const Executed& one) {
       }
     at += std::max<Time>(1, static_cast<Time>((n + 1) * one.beats / most - n * one.beats / most));
   }
-  lane_ = at;
+  lane_ = std::max(at, start_ + crowded(one));
   return true;
+}
+
+// Cycles in which a reduction issues its beats, if these wait for each other's sums.
+Time LanesTime::crowded(const Executed& one) const {
+  return one.around ? loop_ * ((one.beats + one.around - 1) / one.around) : 0;
 }
 
 // A line of several that are a beat: up to two beats are joined before the lanes take them.

@@ -31,6 +31,7 @@ class LanesTime {
   bool begin(const Executed& one);
   bool pop(const Executed& one);
   void join(const Executed& one, std::uint64_t n, std::uint64_t most, Time there, Time& at);
+  Time crowded(const Executed& one) const;
   void finish(const Executed& one);
   bool put(const Executed& one);
   void line(Time at, std::uint64_t number);

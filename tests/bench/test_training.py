@@ -1,5 +1,8 @@
 """The suite ``training``: each kernel's result, and rows of results."""
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -7,6 +10,8 @@ from daedal.bench.suite import Machine, Order
 from daedal.bench.suites import training
 from daedal.bench.suites.training import STEPS, Batch
 from daedal.hw.config.core import Config
+
+RESULTS = json.loads((Path(__file__).parents[2] / "bench/results/training.json").read_text())
 
 MACHINE = Machine(Config.preset("ddr3"), target="emulator", quick=True, seed=7)
 
@@ -26,6 +31,14 @@ def test_a_step_is_compared(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(STEPS, name, changed)
     row = training.measure(name, MACHINE, None)
     assert not row["bit_exact"] and row["verdict"]
+
+
+def test_the_model_predicts_the_cycles_that_are_landed() -> None:
+    """Of the simulated machine, with reductions of eight partial results."""
+    landed = {row["workload"]: row["cycles"] for row in RESULTS["results"]["training"] if row["memory"] == "ideal"}
+    order = Order(((Config.preset("ddr3"), "ideal"),), host=False, target="model")
+    for row in training.run(order, lambda _: None):
+        assert row["cycles"] == pytest.approx(landed[row["workload"]], rel=0.05), row["workload"]
 
 
 def test_rows_have_cycles_and_goals() -> None:
