@@ -85,8 +85,8 @@ def test_wrong_results_reach_memory(op: VectorOp | None, monkeypatch: pytest.Mon
     """Where the specification computes an operation (None: reductions) wrongly, some program does not agree with it."""
     right = execute.reduce if op is None else execute.compute
 
-    def wrong(which: VectorOp, *operands: Floats) -> Floats:
-        result = right(which, *operands)
+    def wrong(which: VectorOp, *operands: Floats, **changes: bool) -> Floats:
+        result = right(which, *operands, **changes)
         return np.full_like(result, 12345) if op in (None, which) else result
 
     monkeypatch.setattr(execute, "reduce" if op is None else "compute", wrong)

@@ -217,7 +217,7 @@ def test_a_length_may_fill_a_register_and_no_more(bench: Bench, more: int, cause
     {"op": VectorOp.MOVE, "a": {"kind": 1, "number": 4}}, {"op": VectorOp.FMA, "a": QUEUE0, "b": QUEUE0},
     {"op": VectorOp.FMA, "a": SCALAR, "b": SCALAR}, {"op": VectorOp.STORE, "a": QUEUE0},
     {"op": VectorOp.MOVE, "destination": 15}, {"op": VectorOp.ADD, "a": QUEUE0, "c": 15},
-    {"op": VectorOp.MOVE, "reserved": 1}, {"op": VectorOp.DIVIDE, "a": QUEUE0}, {"op": VectorOp.ADD, "element": 1},
+    {"op": VectorOp.MOVE, "octets": 1}, {"op": VectorOp.DIVIDE, "a": QUEUE0}, {"op": VectorOp.ADD, "element": 1},
     {"op": VectorOp.ADD, "indexed": 1}, {"op": VectorOp.DIVIDE_COUNT, "mode": Mode.SCALAR},
     {"op": VectorOp.STORE, "mode": Mode.SCALAR}, {"op": VectorOp.MOVE, "mode": Mode.SCALAR, "a": QUEUE0, "indexed": 1},
     {"op": VectorOp.SUBTRACT, "mode": Mode.REDUCE, "c": 1}, {"op": VectorOp.ADD, "mode": Mode.REDUCE},

@@ -73,7 +73,7 @@ async def callbacks_of_an_earlier_launch(dut, launches):
 
 ILLEGAL = {
     "operation": {"op": 31},
-    "reserved": {**MOVE, "reserved": 1},
+    "octets_of_a_row": {**MOVE, "octets": 1},
     "destination": {**MOVE, "destination": 15},
     "accumulator": {**MOVE, "c": 8},
     "register_a": {"op": VectorOp.ABS, "a": {"kind": REGISTER, "number": 8}},
@@ -120,6 +120,14 @@ BEYOND = {
 async def scalar_registers_that_do_not_exist(dut, name):
     if bench_config().scalars < 16:
         check(await faulted(dut, words([1], [[STORE, BEYOND[name]]]), [0]), Cause.PROGRAM, Queue.NONE, 1)
+
+
+@cocotb.test()
+async def octets_that_do_not_exist(dut):
+    """Eight partial results of a reduction, where the configuration has none of them."""
+    reduction = {"op": VectorOp.ADD, "mode": Mode.REDUCE, "a": Q0, "c": 1, "destination": 1, "octets": 1}
+    if not bench_config().octets:
+        check(await faulted(dut, words([1], [[STORE, reduction]]), [0]), Cause.PROGRAM, Queue.NONE, 1)
 
 
 @cocotb.test()

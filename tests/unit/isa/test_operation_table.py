@@ -122,7 +122,7 @@ def some_instructions(rng: np.random.Generator, count: int) -> list[int]:
         members |= {"b": operand()} if rng.random() < 0.6 else {}
         members |= {"length": int(rng.integers(8))} if rng.random() < 0.3 else {}
         members |= {"indexed": 1, "element": number()} if rng.random() < 0.1 else {}
-        members |= {"reserved": 1} if rng.random() < 0.02 else {}
+        members |= {"octets": 1} if rng.random() < 0.05 else {}
         return pack(Instruction, members)
 
     return [instruction() for _ in range(count)] + [int(rng.integers(1 << 40)) for _ in range(count // 10)]
