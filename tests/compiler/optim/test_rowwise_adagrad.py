@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 import daedal
-from daedal.errors import StaleParameter
-from daedal.runtime.kernel_launch import KernelLaunch
 from tests.compiler.layers.compiler_support import ddr3
 from tests.compiler.optim.training_steps import Pooled, bags, compiled, loss_of, pooled, same
 from tests.compiler.torch.dynamo_support import fresh
@@ -105,33 +103,6 @@ def test_checkpoints(ddr3: daedal.Device) -> None:
         again.step(each)
     run.check()
     again.check()
-
-
-def test_a_launch_that_fails(ddr3: daedal.Device, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Table and state are as before the step, as the host has both."""
-    generator = torch.Generator().manual_seed(1)
-    run = Rule(ddr3, pooled(ROWS))
-    for is_synced in (True, False):
-        run.step(bags(ROWS, 40, 7, generator))
-        if is_synced:
-            run.optimizer.sync()
-        inputs = bags(ROWS, 40, 7, generator)
-        run.optimizer.zero_grad()
-        loss_of(run.fast(*inputs)).backward()
-
-        def fails(launch: Any, timeout: float | None = None) -> Any:
-            KernelLaunch.finish(launch)
-            raise daedal.DeviceHang("planted")
-
-        with monkeypatch.context() as patch:
-            patch.setattr(KernelLaunch, "result", fails)
-            with pytest.raises(daedal.DeviceHang):
-                run.optimizer.step()
-        if is_synced:
-            run.step(inputs)
-            run.check()
-    with pytest.raises(StaleParameter, match="load a checkpoint"):
-        run.fast(*inputs)
 
 
 def test_tables_and_parameters_of_pytorch(ddr3: daedal.Device) -> None:

@@ -73,22 +73,20 @@ class SGD(TableOptimizer, torch.optim.SGD):
             return "momentum changes all rows, in PyTorch"
         if group["maximize"] and not is_sparse:
             return "with maximize a step of a dense gradient may change the signs of zeros in all rows, in PyTorch"
-        kernel = kernel_for(self._function(is_sparse, True), owner.parameter.shape[1], self.device.config)
+        kernel = kernel_for(getattr(updates, self._name(is_sparse, True)), owner.parameter.shape[1], self.device.config)
         return kernel if isinstance(kernel, str) else None
 
     @staticmethod
-    def _function(is_sparse: bool, has_scale: bool) -> Any:
-        if is_sparse:
-            return updates.sgd_scaled if has_scale else updates.sgd
-        return updates.exact_sgd_scaled if has_scale else updates.exact_sgd
+    def _name(is_sparse: bool, has_scale: bool) -> str:
+        return ("sgd" if is_sparse else "exact_sgd") + ("_scaled" if has_scale else "")
 
     def _update(self, owner: Owner, group: dict[str, Any]) -> Update | None:
         arrays = arrays_of(owner, owner.pairs)
         if not len(arrays["rows"]):
             return None
-        function = self._function(owner.pairs[0].samples.is_sparse, "scale" in arrays)
+        name = self._name(owner.pairs[0].samples.is_sparse, "scale" in arrays)
         lr = float(group["lr"])
-        return Update(owner, function, arrays, {"rate": lr if group["maximize"] else -lr})
+        return Update(owner, name, arrays, {"rate": lr if group["maximize"] else -lr})
 
 
 class RowWiseAdagrad(TableOptimizer):
@@ -135,9 +133,9 @@ class RowWiseAdagrad(TableOptimizer):
         arrays = stacked(owner, owner.pairs)
         if not len(arrays["rows"]):
             return None
-        function = updates.rowwise_adagrad_scaled if "scale" in arrays else updates.rowwise_adagrad
+        name = "rowwise_adagrad_scaled" if "scale" in arrays else "rowwise_adagrad"
         numbers = {"rate": -float(group["lr"]), "eps": float(group["eps"])}
-        return Update(owner, function, {**arrays, "h": self._state_of(owner).buffer()}, numbers)
+        return Update(owner, name, {**arrays, "h": self._state_of(owner).buffer()}, numbers)
 
     def _has_changed(self, owner: Owner) -> None:
         self._state_of(owner).go_ahead()

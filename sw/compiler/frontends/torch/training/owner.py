@@ -12,6 +12,7 @@ from daedal.compiler.frontends.torch.ops.operation import Operation
 from daedal.compiler.frontends.torch.training.parameter import OWNER, OWNERS, OwnedParameter, owner_of
 from daedal.compiler.frontends.torch.training.recording import Array, Pair, Recorded, Samples, accumulated
 from daedal.compiler.frontends.torch.training.samples import samples_of, why_no_samples
+from daedal.compiler.frontends.torch.training.undo import Undo
 from daedal.driver.device import Device
 from daedal.driver.memory.layout import row_mapping, row_pitch
 from daedal.driver.tables.table_store import Table, Use
@@ -41,6 +42,8 @@ class Owner:
         Why PyTorch trains it from now on; empty if the device does.
     pairs
         What backward passes have recorded since gradients were cleared.
+    undo
+        What the last step changed, as it was before.
     """
 
     def __init__(self, parameter: nn.Parameter, name: str, device: Device) -> None:
@@ -58,6 +61,7 @@ class Owner:
         self._version = 0
         """What PyTorch counts of the host's changes, when the device went ahead."""
         self._digests: Array = np.empty(0, np.uint64)
+        self.undo = Undo(device)
         vars(parameter)[OWNER] = self
         OWNERS.add(self)
         parameter.__class__ = OwnedParameter

@@ -12,7 +12,9 @@ from daedal.base.float_mode import default_float_mode
 from daedal.compiler.frontends.python.function import KernelFunction
 from daedal.compiler.frontends.torch.training.owner import Owner
 from daedal.compiler.frontends.torch.training.recording import Array, Pair, Samples, accumulated
+from daedal.compiler.library import kept_updates, updates
 from daedal.compiler.library.segments import Segments, segments
+from daedal.driver.device import Device
 from daedal.driver.memory.layout import line_pitch, row_pitch
 from daedal.driver.tables.table_store import Table
 from daedal.errors import IndexOutOfRange, UnsupportedOperation
@@ -42,33 +44,46 @@ class Update:
 
     Parameters
     ----------
-    function
-        The kernel, of ``compiler.library.updates``.
+    name
+        The kernel's, of ``compiler.library.updates`` and ``kept_updates``.
     arrays
         What it is given beside the table ``w``, by name: arrays, or what is on the device.
     numbers
         Its single numbers of f32, by name.
     """
 
-    def __init__(
-        self, owner: Owner, function: KernelFunction, arrays: Mapping[str, Any], numbers: Mapping[str, float]
-    ) -> None:
-        self.owner, self._function = owner, function
+    def __init__(self, owner: Owner, name: str, arrays: Mapping[str, Any], numbers: Mapping[str, float]) -> None:
+        self.owner, self._name = owner, name
         self._arrays, self._numbers = dict(arrays), dict(numbers)
 
-    def place(self, table: Table) -> PlacedKernel:
-        """Put what it needs into device memory."""
+    def place(self, table: Table) -> list[PlacedKernel]:
+        """Put what it needs into device memory: launches behind each other, the last of which changes the table."""
         device = self.owner.device
-        kernel = kernel_for(self._function, table.dim, device.config)
-        if isinstance(kernel, str):
-            raise UnsupportedOperation(f"parameter {self.owner.name!r}: {kernel}")
         buffers: dict[str, Any] = {"w": table, **self._arrays}
-        shapes = {name: _shape(each) for name, each in buffers.items()}
-        values = self._function.signature.sizes(shapes, {})
+        buffers |= self.owner.undo.begin(table, self._arrays["rows"])
+        self._numbers["tag"] = self.owner.undo.tag
+        kept = kernel_for(getattr(kept_updates, self._name), table.dim, device.config)
+        if not isinstance(kept, str):
+            return [self._placed(getattr(kept_updates, self._name), kept, buffers)]
+        keep = kept_updates.keep_with_state if "h" in buffers else kept_updates.keep
+        functions = [keep, getattr(updates, self._name)]
+        kernels = [kernel_for(each, table.dim, device.config) for each in functions]
+        if wrong := [each for each in kernels if isinstance(each, str)]:
+            raise UnsupportedOperation(f"parameter {self.owner.name!r}: {wrong[0]}")
+        return [self._placed(*each, buffers) for each in zip(functions, kernels, strict=True)]
+
+    def _placed(self, function: KernelFunction, kernel: Kernel | str, buffers: Mapping[str, Any]) -> PlacedKernel:
+        assert isinstance(kernel, Kernel)
+        given = {name: buffers[name] for name in function.signature.arguments if name in buffers}
+        values = function.signature.sizes({name: _shape(each) for name, each in given.items()}, {})
         with default_float_mode(), np.errstate(over="ignore"):
             bits = {name: int(np.float32(number).view(np.uint32)) for name, number in self._numbers.items()}
-        given = {ir_name(name): number for name, number in {**values, **bits}.items()}
-        return place_kernel(device, kernel, buffers, {name: given[name] for name in kernel.values})
+        numbers = {ir_name(name): number for name, number in {**values, **bits}.items()}
+        return place_kernel(self.owner.device, kernel, given, {name: numbers[name] for name in kernel.values})
+
+    def undo(self) -> None:
+        """Write back what launches have changed, which have ended."""
+        self.owner.undo.restore(self._arrays.get("h"))
 
 
 def _shape(source: Table | Buffer | Array) -> tuple[int, ...]:
@@ -155,24 +170,33 @@ def _check(owner: Owner, samples: Samples) -> None:
         )
 
 
-def run(launches: Sequence[PlacedKernel]) -> None:
+def run(device: Device, launches: Sequence[PlacedKernel]) -> None:
     """Launch these behind each other, and wait for all of them. An interrupt from the keyboard comes when they have
-    ended.
+    ended. None is at work any more when this raises.
     """
     running: list[KernelLaunch] = []
     interrupt: KeyboardInterrupt | None = None
     try:
-        running += [launch.submit() for launch in launches]
-        for each in running:
-            each.result()
-    except KeyboardInterrupt as error:
-        interrupt = error
-        if len(running) < len(launches):
-            raise
-        for each in running:
-            each.result()
+        for each in launches:
+            running.append(each.submit())
+        try:
+            _wait(running)
+        except KeyboardInterrupt as error:
+            interrupt = error
+            _wait(running)
+    except Exception:
+        device.withdraw([each.launch for each in running], "another launch of a step has failed")
+        raise
+    except BaseException:
+        device.reset()
+        raise
     if interrupt is not None:
         raise Interrupted from interrupt
+
+
+def _wait(running: Sequence[KernelLaunch]) -> None:
+    for each in running:
+        each.result()
 
 
 class Interrupted(KeyboardInterrupt):

@@ -104,15 +104,19 @@ class TableOptimizer(torch.optim.Optimizer, ABC):
             return
         wait_for(self.device)
         tables = [update.owner.table() for update in prepared]
-        placed = [update.place(table) for update, table in zip(prepared, tables, strict=True)]
+        placed = [each for update, table in zip(prepared, tables, strict=True) for each in update.place(table)]
         interrupt: Interrupted | None = None
         try:
-            run(placed)  # all that can be wrong with them has been looked at
+            run(self.device, placed)  # all that can be wrong with them has been looked at
         except Interrupted as error:
             interrupt = error
         except BaseException as error:
             for update in prepared:
-                self._lose(update.owner, f"{type(error).__name__}: {error}")
+                try:
+                    update.undo()
+                except BaseException as lost:  # the machine or its memory does not answer
+                    error.add_note(f"{update.owner.name}: its rows could not be restored: {lost}")
+                    self._lose(update.owner, f"{type(error).__name__}: {error}")
             raise
         for update, table in zip(prepared, tables, strict=True):
             update.owner.go_ahead(table)

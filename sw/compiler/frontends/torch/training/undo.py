@@ -1,0 +1,79 @@
+"""What a launch changes of a table, kept on the device as it was before, for a launch that fails."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from daedal.driver.device import Device
+from daedal.driver.memory.allocator import BUFFER_ALIGNMENT, Address
+from daedal.driver.tables.table_store import Table
+from daedal.errors import OutOfDeviceMemory
+from daedal.runtime.launch_arguments import Buffer
+
+_FIRST_TAG, _TAGS = 0x0080_0000, 0x7F00_0000
+"""The bits of tags: normal numbers, which no unit changes."""
+
+
+class Undo:
+    """The rows of a table that a launch changes, with their numbers of state, as they were before.
+
+    Launches fill its buffers (``compiler.library.kept_updates``): row u of ``kept`` and number u of ``kept_h`` belong
+    to row ``rows[u]`` of the table, if ``done[u]`` is the launch's tag.
+    """
+
+    def __init__(self, device: Device) -> None:
+        self._device = device
+        self._address: Address | None = None
+        self._room = self._pitch = self._launches = 0
+        self._rows: NDArray[np.int64] = np.zeros(0, np.int64)
+        self._table: Table | None = None
+
+    def begin(self, table: Table, rows: NDArray[np.int64]) -> dict[str, Buffer]:
+        """Buffers for a launch that changes these rows, by name. OutOfDeviceMemory if there is no room for them."""
+        count, pitch = len(rows), table.pitch
+        if self._address is None or count > self._room or pitch != self._pitch:
+            self._address = None
+            try:
+                self._reserve(min(2 * count, table.rows), pitch)
+            except OutOfDeviceMemory:
+                self._reserve(count, pitch)
+        self._launches += 1
+        self._table, self._rows = table, rows
+        kept, kept_h, done = self._places()
+        return {
+            "kept": Buffer(kept, (count, table.dim), (pitch, 4)),
+            "kept_h": Buffer(kept_h, (count,), (4,)),
+            "done": Buffer(done, (count,), (4,)),
+        }
+
+    @property
+    def tag(self) -> float:
+        """The tag of the launch that was begun last: a number of f32."""
+        return float(np.uint32(_FIRST_TAG + self._launches % _TAGS).view(np.float32))
+
+    def _places(self) -> tuple[int, int, int]:
+        assert self._address is not None
+        first = int(self._address)
+        return first, first + self._room * self._pitch, first + self._room * (self._pitch + 4)
+
+    def _reserve(self, rows: int, pitch: int) -> None:
+        self._address = self._device.allocator.allocate(
+            rows * (pitch + 8), BUFFER_ALIGNMENT, what="what a step changes, as it is,"
+        )
+        self._room, self._pitch = rows, pitch
+        self._device.memory.write(self._places()[2], bytes(4 * rows))  # what was there may look like a tag
+
+    def restore(self, state: Buffer | None) -> None:
+        """Write back what the launch has changed, in the table and in ``state``, float32[N], if it changes that."""
+        table, memory, count = self._table, self._device.memory, len(self._rows)
+        assert table is not None
+        kept, kept_h, done = self._places()
+        tags = np.frombuffer(memory.read(done, 4 * count), np.float32)
+        before = np.frombuffer(memory.read(kept, count * table.pitch), np.uint8).reshape(count, table.pitch)
+        numbers: NDArray[Any] = np.frombuffer(memory.read(kept_h, 4 * count), np.float32)
+        for place in np.flatnonzero(tags == np.float32(self.tag)):
+            row = int(self._rows[place])
+            memory.write(table.address + row * table.pitch, before[place].tobytes())
+            if state is not None:
+                memory.write(state.address + 4 * row, numbers[place].tobytes())
