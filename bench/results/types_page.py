@@ -56,5 +56,6 @@ def _figures(row: Row) -> str:
 
 
 def _shares(row: Row) -> str:
-    fused = row["fbgemm_share"]
-    return f"{row['torch_share']:.2f}" + ("" if fused is None else f" / {fused:.2f}")
+    ours, fused = (row.get(name) for name in ("torch_share", "fbgemm_share"))
+    shown = "–" if ours is None else f"{ours:.2f}"
+    return shown if fused is None else f"{shown} / {fused:.2f}"

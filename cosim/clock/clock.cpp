@@ -137,7 +137,8 @@ void Clock::executed(const Instruction& bits, const Operation& operation, bool s
   if (bits.a_kind == OperandKind::QUEUE && !kept && !popped.is_head) one.lines[bits.a_number % KEEP] = lines(bits.a_number % KEEP);
   if (bits.a_kind == OperandKind::REGISTER || one.scalar_source) one.a = static_cast<std::uint8_t>(bits.a_number);
   if (takes_b && bits.b_kind == OperandKind::QUEUE) one.lines[bits.b_number] = lines(bits.b_number);
-  if (takes_b && bits.b_kind == OperandKind::REGISTER) one.b = static_cast<std::uint8_t>(bits.b_number);
+  one.scalar_factor = takes_b && bits.b_kind == OperandKind::SCALAR_REGISTER;
+  if (takes_b && (bits.b_kind == OperandKind::REGISTER || one.scalar_factor)) one.b = static_cast<std::uint8_t>(bits.b_number);
   if (one.work == Work::LANES || one.work == Work::SCALAR) {
     if (!adds_b && operation.uses_c) one.c = static_cast<std::uint8_t>(bits.c);
     one.destination = static_cast<std::uint8_t>(bits.destination);

@@ -81,19 +81,20 @@ bool LanesTime::begin(const Executed& one) {
   const auto after = [&](const Register& source, Time cycles) {
     at = std::max({at, source.first + cycles, source.last + cycles - beats + 1});
   };
-  if (one.work == Work::LANES || one.work == Work::REDUCE) {
-    if (one.a != NO_REGISTER) after(of(one.a, one.context), read_after_write_);
-    if (one.b != NO_REGISTER) after(of(one.b, one.context), read_after_write_);
+  const auto operand = [&](std::uint8_t number, bool is_scalar) {
+    if (number == NO_REGISTER) return;
+    if (is_scalar) at = std::max(at, scalars_[number]);
+    else after(of(number, one.context), read_after_write_);
+  };
+  if (one.scalar_source || (one.work != Work::STORE && one.work != Work::QUOTIENT)) {
+    operand(one.a, one.scalar_source);
+    operand(one.b, one.scalar_factor);
   }
   if (one.work == Work::LANES) {
     if (one.c != NO_REGISTER) after(of(one.c, one.context), loop_);
     if (one.destination != NO_REGISTER) at = std::max(at, of(one.destination, one.context).stored - result_);
   }
-  if (one.work == Work::SCALAR || one.work == Work::ITERATIVE || one.scalar_source) {
-    if (one.a != NO_REGISTER) at = std::max(at, scalars_[one.a]);
-    if (one.b != NO_REGISTER && one.work != Work::LANES) at = std::max(at, scalars_[one.b]);
-    if (one.c != NO_REGISTER && one.work == Work::SCALAR) at = std::max(at, scalars_[one.c]);
-  }
+  if (one.work == Work::SCALAR && one.c != NO_REGISTER) at = std::max(at, scalars_[one.c]);
   if (one.work == Work::ITERATIVE) at = std::max(at, iterative_);
   queues_.stalls[HAZARD] += at - before;
   start_ = at;

@@ -93,7 +93,8 @@ constexpr std::uint8_t NO_REGISTER = 0xff;
 struct Executed {
   Work work;
   std::uint8_t context;
-  bool starts, pops_scalar, scalar_source;  // starts: the first one of a callback; scalar_source: a is a scalar register
+  bool starts, pops_scalar;                 // starts: the first one of a callback
+  bool scalar_source, scalar_factor;        // a, and b, is a scalar register
   std::uint8_t a, b, c, destination;        // registers
   bool clears;                              // a is empty from then on
   std::uint8_t passes;                      // over the lanes

@@ -117,7 +117,7 @@ def command(
     attn             key and value blocks of sparse attention
     sweep            widths of rows, gathered and summed
     shapes           means, short bags, tiny tables, odd widths, small batches; or random ones
-    types            rows of fp32, bf16, fp16, int8, int4 and int2, with converters
+    types            rows of fp32, bf16, fp16, fp8, int8, int4 and int2, with converters
     model            what the target model predicts, beside the RTL
     oracle           the limit itself, on traffic whose best figure is known
     layers           cycles and traffic of single layers

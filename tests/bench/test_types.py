@@ -15,7 +15,7 @@ from daedal.bench.suite import Machine, Order, Row, is_broken
 from daedal.bench.suites import element_types
 from daedal.bench.suites.element_types import GOALS, QUICK, measure, operations, with_types
 from daedal.bench.workloads.runner import first_difference
-from daedal.bench.workloads.typed import Typed
+from daedal.bench.workloads.typed import MadeTyped, Typed
 from daedal.cli import cli
 from daedal.hw.config.core import Config
 from tests.fuzz.configs import TYPES
@@ -41,8 +41,8 @@ def test_presets_are_measured_with_converters() -> None:
 
 def test_bytes_of_rows() -> None:
     """As PyTorch's tables have them, and lines as they lie on the device: with a head of two words."""
-    expected = {"fp32": 256, "bf16": 128, "fp16": 128, "int8": 72, "int4": 36, "int2": 20}
-    lines = {"fp32": 16, "bf16": 8, "fp16": 8, "int8": 5, "int4": 3, "int2": 2}
+    expected = {"fp32": 256, "bf16": 128, "fp16": 128, "fp8": 64, "int8": 72, "int4": 36, "int2": 20}
+    lines = {"fp32": 16, "bf16": 8, "fp16": 8, "fp8": 4, "int8": 5, "int4": 3, "int2": 2}
     for kind, size in expected.items():
         assert Typed(kind, "sum", 64).row_bytes == size
         assert Typed(kind, "sum", 64).device_lines(16) == lines[kind]
@@ -50,12 +50,14 @@ def test_bytes_of_rows() -> None:
     assert weighted.useful_bytes == 20 * (36 + 8 + 4) + 4 * (8 + 256)
     assert Typed("bf16", "weighted", 64, bags=4, pooling=5).useful_bytes == 20 * (128 + 8 + 2) + 4 * (8 + 128)
     assert Typed("int2", "gather", 16, bags=4, pooling=5).useful_bytes == 20 * (8 + 8 + 8)
+    assert Typed("fp8", "weighted", 64, bags=4, pooling=5).useful_bytes == 20 * (64 + 8 + 4) + 4 * (8 + 256)
 
 
 def test_what_is_measured() -> None:
     found = list(operations())
-    assert len(found) == len(set(found)) == 3 * 4 * 4 + 3 * 4 * 3
-    assert {typed.mode for typed in found if typed.type == "int8"} == {"sum", "weighted", "gather"}
+    assert len(found) == len(set(found)) == 3 * 4 * 4 + 4 * 4 * 3
+    for kind in ("int8", "fp8"):
+        assert {typed.mode for typed in found if typed.type == kind} == {"sum", "weighted", "gather"}
     assert all((typed.type, typed.mode, typed.dim) != ("int2", "mean", 64) for typed in found)
     assert all(goals.keys() <= set(element_types.MODES) for goals in GOALS.values())
 
@@ -83,7 +85,7 @@ def test_types_that_a_machine_has_not_have_a_note() -> None:
     config = replace(EDGE, name="halves", bfloat16=1)
     rows = rows_of(config)
     noted = {row["type"] for row in rows if row.get("note")}
-    assert noted == {"fp16", "int8", "int4", "int2"} and not any(is_broken(row) for row in rows)
+    assert noted == {"fp16", "fp8", "int8", "int4", "int2"} and not any(is_broken(row) for row in rows)
     assert all(row["note"] == "configuration halves has no converter" for row in rows if row.get("note"))
     assert all(row["bit_exact"] for row in rows if row["mode"] == "gather")
 
@@ -107,12 +109,28 @@ def test_rtl() -> None:
 
 
 def test_landed_gathers_take_what_gathers_of_the_same_bytes_do() -> None:
-    """A row of twice as many elements of half the size."""
-    wide, narrow = (files.results()[name]["results"]["types"] for name in ("types", "types-narrow16"))
-    cycles = {(row["workload"], row["memory"]): row["cycles"] for row in wide}
-    for row in (row for row in narrow if row["mode"] == "gather" and row["type"] in ("bf16", "fp16")):
-        same = cycles["fp32 gather 32", row["memory"]]
-        assert abs(row["cycles"] - same) < 0.01 * same
+    """A row of fewer elements of binary32, where one of as many bytes was measured."""
+    documents = [document for name, document in files.results().items() if name.startswith("types")]
+    rows = [row for document in documents for row in document["results"]["types"] if row["mode"] == "gather"]
+    cycles = {(row["row_bytes"], row["memory"]): row["cycles"] for row in rows if row["type"] == "fp32"}
+    checked = set()
+    for row in (row for row in rows if row["type"] != "fp32" and (row["row_bytes"], row["memory"]) in cycles):
+        same = cycles[row["row_bytes"], row["memory"]]
+        assert abs(row["cycles"] - same) < 0.01 * same, row["workload"]
+        checked.add((row["config"], row["type"], row["memory"]))
+    assert {kind for _, kind, _ in checked} >= {"bf16", "fp16"} and len(checked) >= 2 * 2 * 2
+
+
+@pytest.mark.parametrize("config", ["ddr3", "narrow16"])
+def test_a_gather_takes_what_one_of_the_same_bytes_does(config: str) -> None:
+    """Of every type: rows are words, whatever these are of."""
+    machine = Machine(with_types(Config.preset(config)), "ideal", "model")
+    for kind in ("bf16", "fp16", "fp8", "int8", "int4", "int2"):
+        typed = Typed(kind, "gather", 64, bags=8)
+        words = Typed("fp32", "gather", typed.row_bytes // 4, bags=8)
+        narrow, wide = (measure(each, machine) for each in (typed, words))
+        for figure in ("cycles", "lines_read"):
+            assert abs(narrow[figure] - wide[figure]) <= 0.02 * wide[figure], (kind, figure)
 
 
 def test_a_table_that_is_wider_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,6 +146,32 @@ def test_differences_of_narrow_tensors() -> None:
     assert not first_difference(a, a.clone())
     assert first_difference(a, torch.tensor([1.0, 2.015625]).bfloat16()).startswith("element [1] must be 0x1.02")
     assert first_difference(torch.tensor([1, 2], dtype=torch.uint8), torch.tensor([1, 3], dtype=torch.uint8))
+
+
+def test_what_pytorch_has_not_is_fbgemms_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[Any] = []
+
+    class Beside(Host):
+        def __init__(self) -> None:
+            pass
+
+        def beside(self, ours: Any, fused: Any, useful_bytes: int) -> Any:
+            seen.append((ours, fused))
+            return SimpleNamespace(as_row=lambda: {"torch_share": 0.5, "fbgemm_share": None, "triad_gb_s": 9.0})
+
+    typed = Typed("fp8", "sum", 16, **QUICK)
+    monkeypatch.setattr(MadeTyped, "in_fbgemm", lambda made: len)
+    row = element_types._on_host(Beside(), typed)
+    assert row == {"torch_share": None, "fbgemm_share": 0.5, "triad_gb_s": 9.0} and seen == [(len, None)]
+    monkeypatch.setattr(MadeTyped, "in_fbgemm", lambda made: None)
+    assert element_types._on_host(Beside(), typed) == {"torch_share": None, "fbgemm_share": None}
+    assert "| fp8 | sum | – / 0.50 |" in types_page.page([_document(typed, row)])
+
+
+def _document(typed: Typed, row: Row) -> dict[str, Any]:
+    whole = {"type": typed.type, "mode": typed.mode, "dim": typed.dim, "memory": "ideal", "config": "edge"}
+    whole |= {"cycles_each": 1.0, "limit_share": 0.5, "useful_share": 0.5, **row}
+    return {"facts": {"revision": "abc", "processor": "P"}, "results": {"types": [whole]}}
 
 
 def test_the_host_is_measured_once_for_each_operation(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -70,6 +70,9 @@ NARROW = replace(TYPES, name="narrow", bus_bytes=8, register_beats=16, lanes=8)
 AFFINE = replace(TYPES, name="affine", preadder=1)
 """The same with pre-adders."""
 
+WIDE_TYPES = replace(Config.preset("wide"), name="wide-types", binary16=1, bfloat16=1, quantised=1)
+"""The preset ``wide`` with rows of all types: a line is a beat of 16 lanes, and holds most rows of narrow elements."""
+
 BUILT = RTL | {
     "wide": Config.preset("wide"),
     "narrow16": Config.preset("narrow16"),
@@ -77,6 +80,7 @@ BUILT = RTL | {
     "types": TYPES,
     "narrow": NARROW,
     "affine": AFFINE,
+    "wide-types": WIDE_TYPES,
 }
 """Configurations whose RTL is simulated when it is asked for."""
 

@@ -1,4 +1,4 @@
-"""More lanes than a line has words: RTL = emulator = PyTorch, bit for bit, for rows of every type."""
+"""Sixteen lanes, on narrow lines and on wide ones: RTL = emulator = PyTorch, bit for bit, for rows of every type."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -9,10 +9,12 @@ import torch
 from torch import Tensor, nn
 
 import daedal
+from daedal.hw.config.core import Config
 from tests.compiler.layers import test_narrow_bags as narrow
 from tests.compiler.layers import test_quantised_bags as quantised
 from tests.compiler.layers.compiler_support import same_bits
 from tests.compiler.torch.dynamo_support import Layer
+from tests.fuzz.configs import WIDE_TYPES
 from tests.system.test_rtl_layers import Pair, random_bag
 
 pytestmark = [pytest.mark.rtl, pytest.mark.slow]
@@ -20,11 +22,21 @@ pytestmark = [pytest.mark.rtl, pytest.mark.slow]
 BAGS, LONG, WIDTH = 64, 32, 64
 
 
-@pytest.fixture(scope="module", params=["ideal", "ideal:latency=30,stall=0.2,seed=3,mixed=0"])
+NARROW16 = Config.preset("narrow16")
+MACHINES = [
+    pytest.param((NARROW16, "ideal"), id="narrow16"),
+    pytest.param((NARROW16, "ideal:latency=30,stall=0.2,seed=3,mixed=0"), id="narrow16-stalls"),
+    pytest.param((WIDE_TYPES, "ideal"), id="wide", marks=pytest.mark.full),
+    pytest.param((WIDE_TYPES, "litedram-ddr3-x64"), id="wide-ddr3", marks=pytest.mark.full),
+]
+
+
+@pytest.fixture(scope="module", params=MACHINES)
 def pair(request: pytest.FixtureRequest) -> Iterator[Pair]:
+    config, memory = request.param
     with (
-        daedal.Device.open("verilator", config="narrow16", memory=request.param) as rtl,
-        daedal.Device.open("emulator", config="narrow16") as emulator,
+        daedal.Device.open("verilator", config=config, memory=memory) as rtl,
+        daedal.Device.open("emulator", config=config) as emulator,
     ):
         yield Pair(rtl, emulator)
 

@@ -12,8 +12,7 @@ from daedal.bench.limit import launch_bursts, limit_of, lines_of_tables, lines_p
 from daedal.bench.report.table import column
 from daedal.bench.suite import Machine, Order, Row, Say, Suite, at_most, machines_of, one_thread
 from daedal.bench.workloads.runner import first_difference
-from daedal.bench.workloads.typed import INTEGERS, MODES, TYPES, Typed
-from daedal.compiler.api import compile
+from daedal.bench.workloads.typed import FLOAT8, FLOATS, INTEGERS, MODES, TYPES, Typed
 from daedal.driver.device import Device
 from daedal.errors import DaedalError
 from daedal.hw.config.core import PRESETS, Config
@@ -57,16 +56,12 @@ def with_types(config: Config) -> Config:
 
 
 def operations(only: Sequence[str] = ()) -> list[Typed]:
-    """Those that PyTorch has of each type and width, or of these the ones whose names fit a pattern.
+    """Those that PyTorch or FBGEMM has of each type and width, or of these the ones whose names fit a pattern.
 
     ValueError for a pattern that fits none.
     """
     found = [
-        Typed(kind, mode, dim)
-        for kind in TYPES
-        for dim in WIDTHS
-        for mode in MODES
-        if not (kind in INTEGERS and mode == "mean")
+        Typed(kind, mode, dim) for kind in TYPES for dim in WIDTHS for mode in MODES if kind in FLOATS or mode != "mean"
     ]
     for pattern in only:
         if not any(fnmatchcase(typed.name, pattern) for typed in found):
@@ -113,7 +108,8 @@ def _why_not(typed: Typed, config: Config) -> str:
     """What a machine has instead of what this operation needs of it; empty if it has that."""
     if typed.mode == "gather" or typed.type == "fp32":
         return ""
-    if not {"bf16": config.bfloat16, "fp16": config.binary16}.get(typed.type, config.quantised):
+    has = {"bf16": config.bfloat16, "fp16": config.binary16, FLOAT8: config.float8}
+    if not has.get(typed.type, config.quantised):
         return "no converter"
     is_long = typed.type in INTEGERS and typed.dim > config.vl_max
     return f"registers of {config.vl_max} elements, shorter than a row" if is_long else ""
@@ -123,7 +119,7 @@ def _figures(typed: Typed, machine: Machine) -> Row:
     made = typed.make(machine.seed)
     with Device.open(machine.target, config=machine.config, memory=machine.memory) as device:
         target: Any = device.target
-        executable = compile(made.module, made.inputs, device=device)
+        executable = made.on(device)
         executable(*made.start)  # the first launch of a machine has a start of its own
         has_clock = hasattr(target, "record")
         if has_clock:
@@ -163,7 +159,11 @@ def _verdict(typed: Typed, machine: Machine, difference: str, row_lines: int | N
 def _on_host(host: Host, typed: Typed) -> Row:
     """Shares of this computer's triad that PyTorch and FBGEMM reach."""
     made = typed.make(1, is_even=True)
-    return host.beside(lambda: made.module(*made.inputs), made.in_fbgemm(), made.typed.useful_bytes).as_row()
+    ours, fused = made.in_torch(), made.in_fbgemm()
+    if ours is not None:
+        return host.beside(ours, fused, typed.useful_bytes).as_row()
+    alone = {} if fused is None else host.beside(fused, None, typed.useful_bytes).as_row()
+    return {**alone, "torch_share": None, "fbgemm_share": alone.get("torch_share")}
 
 
 def _outcome(row: Row, config: Config) -> str:

@@ -9,18 +9,28 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from daedal.bench.workloads.typed_modules import Bag, Decoded, Gather, Quantised, RowsOfBytes, Runs
+from daedal.compiler.api import compile
+from daedal.compiler.frontends.row_formats import EXPONENT_BIAS, EXPONENT_BITS
+from daedal.driver.device import Device
 from daedal.driver.tables.quantised import QuantisedRows
 from daedal.hw.isa.elements import LANE
 
 FLOATS = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
-"""Types of plain numbers."""
+"""Types of plain numbers of which PyTorch has bags."""
+
+FLOAT8 = "fp8"
+"""Numbers of 8 bits with 4 of exponent, as FBGEMM keeps them in tables: sums are of binary32."""
 
 INTEGERS = {"int8": (8, "byte", "float32"), "int4": (4, "4bit", "float16"), "int2": (2, "2bit", "float16")}
 """Types of rows with a scale and a bias: bits, name in PyTorch's operator, type of scale and bias."""
 
-TYPES = (*FLOATS, *INTEGERS)
+TYPES = (*FLOATS, FLOAT8, *INTEGERS)
 MODES = ("sum", "weighted", "mean", "gather")
-"""What is done with rows: gathers are of their bytes. PyTorch has no mean of rows with a scale and a bias."""
+"""What is done with rows: gathers are of their bytes. The means of those in ``FLOATS`` are divided by the machine."""
+
+_DTYPES = {**FLOATS, FLOAT8: torch.float8_e4m3fn}
+_OF_FLOAT8: tuple[dict[str, Any], ...] = ({}, {"fp8_exponent_bits": EXPONENT_BITS, "fp8_exponent_bias": EXPONENT_BIAS})
 
 _NOT_IN_FBGEMM = ("bf16",)
 """Types that FBGEMM's operators on the CPU do not have."""
@@ -48,7 +58,7 @@ class Typed:
     @property
     def form(self) -> QuantisedRows | None:
         """How a row lies in PyTorch's table; None of plain numbers."""
-        if self.type in FLOATS:
+        if self.type in _DTYPES:
             return None
         bits, _, number = INTEGERS[self.type]
         return QuantisedRows(bits, self.dim, number)
@@ -56,7 +66,12 @@ class Typed:
     @property
     def row_bytes(self) -> int:
         """Bytes of a row as PyTorch's table has it, scale and bias included."""
-        return self.dim * FLOATS[self.type].itemsize if self.form is None else self.form.row_bytes
+        return self.dim * _DTYPES[self.type].itemsize if self.form is None else self.form.row_bytes
+
+    @property
+    def result(self) -> torch.dtype:
+        """The type of pooled rows and of weights."""
+        return FLOATS.get(self.type, torch.float32)
 
     @property
     def lookups(self) -> int:
@@ -69,9 +84,9 @@ class Typed:
         rows = self.lookups * (self.row_bytes + INDEX_BYTES)
         if self.mode == "gather":
             return rows + self.lookups * self.row_bytes
-        result = FLOATS[self.type].itemsize if self.form is None else torch.float32.itemsize
-        weights = self.lookups * result if self.mode == "weighted" else 0
-        return rows + weights + self.bags * (INDEX_BYTES + self.dim * result)
+        size = self.result.itemsize
+        weights = self.lookups * size if self.mode == "weighted" else 0
+        return rows + weights + self.bags * (INDEX_BYTES + self.dim * size)
 
     def device_lines(self, bus_bytes: int) -> int:
         """Lines of a row in device memory, where scale and bias are of binary32."""
@@ -87,8 +102,9 @@ class Typed:
             return MadeTyped(self, Gather(table), (indices,))
         offsets = torch.arange(0, self.lookups, self.pooling)
         weights = torch.from_numpy(rng.standard_normal(self.lookups, np.float32))
-        kind = FLOATS.get(self.type, torch.float32)
-        inputs = (indices, offsets, weights.to(kind)) if self.mode == "weighted" else (indices, offsets)
+        inputs = (indices, offsets, weights.to(self.result)) if self.mode == "weighted" else (indices, offsets)
+        if self.type == FLOAT8:
+            return MadeTyped(self, Decoded(table), inputs)
         if self.form is None:
             mode: Any = "mean" if self.mode == "mean" else "sum"
             bag = nn.EmbeddingBag(self.rows, self.dim, mode=mode, _weight=table)
@@ -97,11 +113,11 @@ class Typed:
 
     def _even(self) -> Tensor:
         bytes_ = torch.full((self.rows, self.row_bytes), 1, dtype=torch.uint8)
-        return bytes_ if self.form is not None else bytes_.view(FLOATS[self.type])
+        return bytes_ if self.form is not None else bytes_.view(_DTYPES[self.type])
 
     def _table(self, rng: np.random.Generator) -> Tensor:
         if self.form is None:
-            return torch.from_numpy(rng.standard_normal((self.rows, self.dim), np.float32)).to(FLOATS[self.type])
+            return torch.from_numpy(rng.standard_normal((self.rows, self.dim), np.float32)).to(_DTYPES[self.type])
         table = rng.integers(0, 256, (self.rows, self.row_bytes), dtype=np.uint8)
         head = rng.standard_normal((self.rows, 2)).astype(self.form.number)
         table[:, self.form.integer_bytes :] = head.view(np.uint8)
@@ -125,6 +141,16 @@ class MadeTyped:
         first, offsets, *weights = self.inputs
         return (first[:pooling], offsets[:1], *(each[:pooling] for each in weights))
 
+    def on(self, device: Device) -> Runs:
+        """The operation on a device."""
+        if isinstance(self.module, Decoded):
+            return RowsOfBytes(device, self.module.table)
+        return compile(self.module, self.inputs, device=device)
+
+    def in_torch(self) -> Callable[[], Any] | None:
+        """PyTorch's operation, or None where it has only one on wider rows."""
+        return None if isinstance(self.module, Decoded) else lambda: self.module(*self.inputs)
+
     def in_fbgemm(self) -> Callable[[], Any] | None:
         """The bags by FBGEMM's operators for inference, or None if it is not installed or has no such operation."""
         if self.typed.mode == "gather" or self.typed.type in _NOT_IN_FBGEMM:
@@ -144,7 +170,8 @@ class MadeTyped:
             [("table", self.typed.rows, self.typed.dim, kind, EmbeddingLocation.HOST)],
             device="cpu",
             pooling_mode=PoolingMode.MEAN if self.typed.mode == "mean" else PoolingMode.SUM,
-            output_dtype=SparseType.FP32 if self.typed.form is not None else kind,
+            output_dtype=kind if self.typed.type in FLOATS else SparseType.FP32,
+            **_OF_FLOAT8[self.typed.type == FLOAT8],
         )
         fused.initialize_weights()
         fused.fill_random_weights()
@@ -153,43 +180,3 @@ class MadeTyped:
         given = weights[0].float() if weights else None
         fused(indices, ends, per_sample_weights=given)
         return lambda: fused(indices, ends, per_sample_weights=given)
-
-
-class Bag(nn.Module):
-    """Bags of plain numbers, with weights if there are any."""
-
-    def __init__(self, bag: nn.EmbeddingBag) -> None:
-        super().__init__()
-        self.bag = bag
-
-    def forward(self, indices: Tensor, offsets: Tensor, weights: Tensor | None = None) -> Tensor:
-        """Pooled rows, (bags, dim)."""
-        result: Tensor = self.bag(indices, offsets, per_sample_weights=weights)
-        return result
-
-
-class Quantised(nn.Module):
-    """Bags of rows of integers with a scale and a bias, with weights if there are any."""
-
-    def __init__(self, table: Tensor, name: str) -> None:
-        super().__init__()
-        self.operator = getattr(torch.ops.quantized, f"embedding_bag_{name}_rowwise_offsets")
-        self.register_buffer("table", table)
-
-    def forward(self, indices: Tensor, offsets: Tensor, weights: Tensor | None = None) -> Tensor:
-        """Pooled rows, (bags, dim) of float32."""
-        result: Tensor = self.operator(self.table, indices, offsets, per_sample_weights=weights)
-        return result
-
-
-class Gather(nn.Module):
-    """Rows as they are."""
-
-    def __init__(self, table: Tensor) -> None:
-        super().__init__()
-        self.register_buffer("table", table)
-
-    def forward(self, indices: Tensor) -> Tensor:
-        """The rows, one behind the other."""
-        table = self.get_buffer("table")
-        return table.index_select(0, indices)

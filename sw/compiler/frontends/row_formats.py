@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from daedal.base.messages import shown
 from daedal.driver.tables.quantised import QuantisedRows
 from daedal.driver.tables.table_sources import Source, stand_in
 from daedal.errors import UnsupportedOperation
@@ -107,9 +108,9 @@ def rows_of(format: str, dim: int, exponent_bits: int | None, exponent_bias: int
         bits = rows.exponent_bits if exponent_bits is None else exponent_bits
         bias = rows.bias if exponent_bias is None else exponent_bias
         for what, number in (("exponent_bits", bits), ("exponent_bias", bias)):
-            if type(number) is not int:
-                raise UnsupportedOperation(f"{what} must be an integer, not {number!r}")
-        rows = replace(rows, exponent_bits=bits, bias=bias)
+            if isinstance(number, bool) or not isinstance(number, int | np.integer):
+                raise UnsupportedOperation(f"{what} must be an integer, not {shown(number)}")
+        rows = replace(rows, exponent_bits=int(bits), bias=int(bias))
         rows.check()
     elif exponent_bits is not None or exponent_bias is not None:
         raise UnsupportedOperation(f"exponent_bits and exponent_bias must go with format fbgemm-fp8, not {format}")

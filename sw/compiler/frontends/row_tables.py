@@ -19,6 +19,7 @@ from daedal.compiler.frontends.row_formats import FORMATS, Rows, rounded, rows_o
 from daedal.compiler.operation_compiler import compiler_for
 from daedal.compiler.opt_levels import BEST
 from daedal.driver.device import Device
+from daedal.driver.launch.record import Stats
 from daedal.driver.tables.quantised import QuantisedRows
 from daedal.driver.tables.table_sources import Source, dtype_name, is_tensor
 from daedal.errors import IndexOutOfRange, InvalidOffsets, UnsupportedOperation
@@ -57,6 +58,7 @@ class Table:
     _layout: Rows
     _rows: NDArray[np.uint8]
     _sources: dict[bool, Source]
+    _ran: list[Stats]
 
     @classmethod
     def from_rows(
@@ -98,9 +100,9 @@ class Table:
             raise UnsupportedOperation(f"format must be one of {', '.join(FORMATS)}, not {shown(format)}")
         if not isinstance(output_dtype, str) or output_dtype not in OUTPUTS:
             raise UnsupportedOperation(f"output_dtype must be one of {', '.join(OUTPUTS)}, not {shown(output_dtype)}")
-        for what, number, least in (("rows", rows, 1), ("dim", dim, 1), ("row_alignment", row_alignment, 1)):
-            if not isinstance(number, int) or number < least:
-                raise UnsupportedOperation(f"{what} must be at least {least}, not {shown(number)}")
+        rows, dim, row_alignment = (
+            _count(what, number) for what, number in (("rows", rows), ("dim", dim), ("row_alignment", row_alignment))
+        )
         layout = rows_of(format, dim, exponent_bits, exponent_bias)
         is_raw = isinstance(data, bytes | bytearray | memoryview)
         raw = np.array(np.frombuffer(data, np.uint8) if is_raw else _array("data", data))
@@ -111,10 +113,15 @@ class Table:
             each = f"{size} for each of {rows} rows of {dim} elements of {format}"
             raise UnsupportedOperation(f"data must have {rows * size} bytes, {each}, not {raw.size}")
         kept = np.ascontiguousarray(raw.reshape(rows, size)[:, : layout.row_bytes])
-        return cls(format, dim, output_dtype, name, layout, kept, {})
+        return cls(format, dim, output_dtype, name, layout, kept, {}, [])
 
     def __len__(self) -> int:
         return len(self._rows)
+
+    @property
+    def stats(self) -> Stats:
+        """The figures of the last call of :meth:`bags` or :meth:`rows`; see ``Executable.stats``."""
+        return self._ran[-1] if self._ran else Stats()
 
     def bags(
         self,
@@ -204,7 +211,9 @@ class Table:
             table = device.bind_table(self.name, request.table, form=request.form)
             buffers = {**request.buffers, "table": table, "out": (request.rows, self.dim)}
             try:
-                return run_kernel(device, kernel, buffers, request.values).outputs["out"]
+                run = run_kernel(device, kernel, buffers, request.values)
+                self._ran[:] = [run.stats]
+                return run.outputs["out"]
             except (IndexOutOfRange, InvalidOffsets) as error:
                 if request.buffers["indices"].size == given.size:  # positions are those that were given
                     say_where(error, self.name, request, len(self))
@@ -220,6 +229,13 @@ def traceable(module: "Module") -> "Module":
 
     assert quantised_bags.LIBRARY is not None
     return with_operators(module)
+
+
+def _count(what: str, number: Any) -> int:
+    """An integer from 1 on, of Python or NumPy."""
+    if isinstance(number, bool) or not isinstance(number, int | np.integer) or number < 1:
+        raise UnsupportedOperation(f"{what} must be an integer, at least 1, not {shown(number)}")
+    return int(number)
 
 
 def _array(what: str, values: Any) -> Array:

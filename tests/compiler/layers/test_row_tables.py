@@ -304,7 +304,9 @@ def test_torch_rows_are_those_of_the_operator(quantised: daedal.Device) -> None:
         ({"format": "fbgemm-nfp8"}, r"format must be one of torch-int8, .*, fbgemm-fp8, not 'fbgemm-nfp8'"),
         ({"rows": 3}, "data must have 60 bytes, 20 for each of 3 rows of 16 elements of fbgemm-int8, not 40"),
         ({"dim": 15}, "data must have 38 bytes"),
-        ({"dim": 0}, "dim must be at least 1, not 0"),
+        ({"dim": 0}, "dim must be an integer, at least 1, not 0"),
+        ({"rows": True}, "rows must be an integer, at least 1, not True"),
+        ({"row_alignment": 1.0}, "row_alignment must be an integer, at least 1, not 1.0"),
         ({"output_dtype": "int8"}, "output_dtype must be one of float32, float16, bfloat16, not 'int8'"),
         ({"exponent_bits": 4}, "exponent_bits and exponent_bias must go with format fbgemm-fp8, not fbgemm-int8"),
         ({"format": "fbgemm-fp8", "dim": 20, "exponent_bits": 7}, "exponent_bits must be from 1 to 6, not 7"),
@@ -323,6 +325,17 @@ def test_rows_that_do_not_fit(options: dict[str, Any], message: str) -> None:
     given: dict[str, Any] = {"data": bytes(40), "format": "fbgemm-int8", "rows": 2, "dim": 16} | options
     with pytest.raises(daedal.UnsupportedOperation, match=message):
         daedal.quantized.Table.from_rows(given.pop("data"), **given)
+
+
+def test_numbers_of_numpy_and_figures_of_a_call(quantised: daedal.Device) -> None:
+    made = daedal.quantized.Table.from_rows
+    table = made(bytes(40), format="fbgemm-int8", rows=np.int64(2), dim=np.int32(16), row_alignment=np.uint8(4))
+    assert table.stats.launches == 0 and type(table.dim) is int
+    table.bags(quantised, [[0, 1, 1]])
+    assert (table.stats.launches, table.stats.lookups, table.stats.rows) == (1, 3, 3)
+    table.rows(quantised, [1])
+    assert table.stats.lookups == 1
+    made(bytes(16), format="fbgemm-fp8", rows=1, dim=16, exponent_bits=np.int64(4), exponent_bias=np.int8(7))
 
 
 def test_wrong_arguments(quantised: daedal.Device) -> None:

@@ -47,6 +47,12 @@ AFFINE = [
 ]
 """The same with pre-adders: heads that are half of a beat or less."""
 
+WIDE_TYPES = [
+    replace(WIDE, name="wide-types", binary16=1, bfloat16=1, quantised=1),
+    replace(WIDE, name="wide-affine", binary16=1, bfloat16=1, quantised=1, preadder=1),
+]
+"""Lines of as many words as there are lanes, which hold most rows of narrow elements with their head."""
+
 EDGE = Config.preset("edge")
 """Its random programs are left to `make test-full`."""
 
@@ -59,6 +65,8 @@ UNITS = [
     *((config, "bench_unsigned") for config in UNSIGNED),
     *((config, "bench_affine") for config in AFFINE),
     *((AFFINE[0], bench) for bench in ("bench_execute_unit", "bench_scalars")),
+    *(pytest.param(WIDE_TYPES[0], bench, marks=pytest.mark.full) for bench in ("bench_unsigned", "bench_narrow")),
+    *(pytest.param(WIDE_TYPES[1], bench, marks=pytest.mark.full) for bench in ("bench_unsigned", "bench_affine")),
     pytest.param(EDGE, "bench_execute_unit", marks=pytest.mark.full),
     pytest.param(EDGE, "bench_scalars", marks=pytest.mark.full),
 ]  # fmt: skip
