@@ -75,9 +75,10 @@ def cycles_of(demand: Demand, columns: int, config: Config, costs: Costs) -> flo
     line, width = config.bus_bytes, demand.bytes_of(columns)
     row_lines = -(-width // line)
     written = demand.bags * columns * demand.element / line
-    lines = demand.lookups * row_lines + demand.overhead / line + written
+    read = demand.overhead_of(columns) / line
+    lines = demand.lookups * row_lines + read + written
     if not lines:
         return 0.0
     memory = lines / costs.share(row_lines, is_short=2 * width <= line, written=written / lines)
-    opens = demand.lookups * costs.row + (demand.overhead / line + written) / costs.share(1, is_short=False, written=0)
+    opens = demand.lookups * costs.row + (read + written) / costs.share(1, is_short=False, written=0)
     return max(memory, opens if costs.row else 0.0, demand.lookups * -(-columns // config.lanes))

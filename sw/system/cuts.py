@@ -3,16 +3,21 @@
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from daedal.driver.tables.table_sources import Source, array_type, is_tensor
 from daedal.errors import InvalidOffsets
 from daedal.hw.isa.elements import ELEMENTS, ROW_GRANULE
 from daedal.runtime.batch.members import Call, PoolingCall, is_of_model
-from daedal.runtime.operations import Lookup
+from daedal.runtime.operations import Lookup, Score
 from daedal.runtime.request import Array, Request
 from daedal.system.plan import PlannedTable, Range
 
 LEAST_SLICE = 64
 """Bytes of the narrowest slice of a row that a plan makes: narrower ones keep a DRAM busy with opening its rows."""
+
+SHORT_BITS, SHORT_BYTES = 32, 4
+"""Of the indices of slices of columns, which all rows of any table need no more than."""
 
 _SLICED = frozenset(element.dtype for element in ELEMENTS)
 """Elements each of which is by itself, so that some columns of a row are a row."""
@@ -63,15 +68,34 @@ def check_order(request: Request) -> None:
         raise InvalidOffsets("offsets must not decrease, and lie within the indices: correct them and run again")
 
 
+def with_short_indices(request: Request) -> Request:
+    """The same with indices of 32 bits, for slices of columns: each reads all indices, beside less of every row.
+
+    As it is, where indices are short or do not fit: what is wrong with those is said of them as they are.
+    """
+    operation = request.operation
+    if isinstance(operation, Score) or operation.index_bits <= SHORT_BITS:
+        return request
+    indices = request.buffers["indices"]
+    short = indices.astype(np.int32)
+    if not np.array_equal(short, indices):
+        return request
+    return replace(
+        request,
+        operation=replace(operation, index_bits=SHORT_BITS),
+        buffers={**request.buffers, "indices": short},
+    )
+
+
 def cut(request: Request, table: Source, columns: Range, bags: Range) -> Request:
     """The request for some columns, which are those of ``table``, and some bags, out of the whole one."""
     width, (first, end) = columns[1] - columns[0], bags
     operation = request.operation
     is_wide = width == columns_in(request)
     if isinstance(operation, Lookup):
-        words = -(-width * array_type(request.dtype).itemsize // ROW_GRANULE)
+        elements = -(-width * array_type(request.dtype).itemsize // operation.element.bytes)
         indices = request.buffers["indices"][first:end]
-        part = replace(operation, width=words)
+        part = replace(operation, width=elements)
         return replace(request, operation=part, table=table, buffers={"indices": indices}, rows=end - first,
                        shape=(end - first, width))  # fmt: skip
     is_all = bags == (0, request.rows)

@@ -6,7 +6,7 @@ from daedal.driver.tables.table_sources import array_type
 from daedal.hw.isa.elements import LANE
 from daedal.runtime.batch.members import Call
 from daedal.runtime.request import Request
-from daedal.system.cuts import column_step, planned_table, table_name
+from daedal.system.cuts import SHORT_BYTES, column_step, planned_table, table_name
 from daedal.system.plan import PlannedTable
 
 OFFSET_BYTES = 8
@@ -32,6 +32,8 @@ class Demand:
         Bags, or rows that are copied, and look-ups, of all operations.
     overhead
         Bytes read besides rows: indices, offsets, weights.
+    spared
+        Those of them that a slice of columns does not read, as its indices are short.
     """
 
     table: PlannedTable
@@ -42,10 +44,15 @@ class Demand:
     bags: int
     lookups: int
     overhead: int
+    spared: int = 0
 
     def bytes_of(self, columns: int) -> int:
         """Bytes of so many columns of a row."""
         return columns * self.element if self.step else self.row_bytes
+
+    def overhead_of(self, columns: int) -> int:
+        """Bytes that are read besides so many columns of the rows."""
+        return self.overhead - (self.spared if columns < self.table.dim else 0)
 
 
 class Demands:
@@ -70,7 +77,9 @@ class Demands:
         overhead += OFFSET_BYTES * (request.rows + 1) * ("offsets" in request.buffers)
         step, item = column_step(request), array_type(request.dtype).itemsize
         size = request.form.words * LANE.bytes if request.form is not None else table.dim * item
-        new = Demand(table, int(request.table.shape[0]), step, item, size, request.rows, request.lookups, overhead)
+        spared = sum(array.nbytes - array.size * SHORT_BYTES for array in request.lists.values())
+        rows = int(request.table.shape[0])
+        new = Demand(table, rows, step, item, size, request.rows, request.lookups, overhead, spared)
         old = self._found.get(name)
         if old is None or (old.table.dim, old.table.dtype) != (table.dim, table.dtype):
             self._found[name] = new
@@ -85,4 +94,5 @@ class Demands:
             old.bags + new.bags,
             old.lookups + new.lookups,
             old.overhead + new.overhead,
+            old.spared + new.spared,
         )

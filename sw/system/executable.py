@@ -1,6 +1,6 @@
 """What ``daedal.compile`` gives for a system: a model whose operations are shared out to tiles."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, cast
@@ -14,7 +14,7 @@ from daedal.errors import (
     InvalidOffsets,
     UnsupportedOperation,
 )
-from daedal.runtime.batch.members import Call, Join, Member, results_of, with_parts
+from daedal.runtime.batch.members import Call, Join, Member, Result, can_share, results_of, with_parts
 from daedal.runtime.diagnostics import named, say_where
 from daedal.runtime.executable import Compile, Executable
 from daedal.runtime.futures import wait_for
@@ -37,12 +37,18 @@ Planner = Callable[[Demands, System], Plan]
 """Makes a plan from what a sample asks for."""
 
 
-def _bags_of(members: Sequence[Member], joins: Sequence[Join]) -> tuple[list[Member], list[Member], list[Join]]:
-    """The embedding bags among these, which tiles do together; all others, one by one; and the bags' concatenations."""
-    bags = [member for member in members if member.call.is_pooling]
-    nodes = {member.node for member in bags}
-    others = [member for member in members if not member.call.is_pooling]
-    return bags, others, [join for join in joins if nodes.issuperset(join.parts)]
+def _shared_of(members: Sequence[Member], joins: Sequence[Join]) -> tuple[list[Member], list[Member], list[Join]]:
+    """The operations among these that tiles do together; all others, one by one; and concatenations of the former."""
+    together = [member for member in members if can_share(member)]
+    nodes = {member.node for member in together}
+    others = [member for member in members if member.node not in nodes]
+    return together, others, [join for join in joins if nodes.issuperset(join.parts)]
+
+
+def _forms_of(results: Sequence[Result]) -> "Iterator[tuple[fx.Node, tuple[int, ...], str]]":
+    """The shape and type of the tensor of each result."""
+    for result in results:
+        yield result.node, result.dimensions, result.parts[0].request.dtype
 
 
 class SystemExecutable(Executable):
@@ -146,16 +152,15 @@ class SystemExecutable(Executable):
                 return self._refuse(member.call, member.sources, error)
 
         def group(members: Sequence[Member], joins: Sequence[Join]) -> "Mapping[fx.Node, Tensor]":
-            bags, others, joined = _bags_of(members, joins)
+            shared, others, joined = _shared_of(members, joins)
             values = {member.node: single(member) for member in others}
             try:
                 start = partial(self._start_unit, submitted)
-                return {**values, **(self._group(bags, joined, start, submitted.settle) if bags else {})}
+                return {**values, **(self._group(shared, joined, start, submitted.settle) if shared else {})}
             except UnsupportedOperation as error:
-                alone = len(bags) == 1
-                return values | {
-                    each.node: self._refuse(each.call, each.sources, error) if alone else single(each) for each in bags
-                }
+                if len(shared) == 1:
+                    return values | {each.node: self._refuse(each.call, each.sources, error) for each in shared}
+                return values | {each.node: single(each) for each in shared}
 
         return Work(call, group, submitted.settle, self._refuse, attempt=self._attempt, leave_all=self._leave_all)
 
@@ -219,11 +224,12 @@ class SystemExecutable(Executable):
         results = results_of(members, joins)
         found: dict[Any, Tensor] = {}
         parts: dict[int, list[Part]] = {}
-        for result in results:
-            found[result.node] = tensor = empty(result.shape, result.element.dtype)
-            whole = array_of(tensor)
-            for member, column in zip(result.parts, result.columns, strict=True):
-                place = whole[:, column : column + columns_in(member.request)]
+        for result, (node, shape, dtype) in zip(results, _forms_of(results), strict=True):
+            found[node] = tensor = empty(shape, dtype)
+            widths = [columns_in(member.request) for member in result.parts]
+            whole, first = array_of(tensor).reshape(result.parts[0].request.rows, sum(widths)), 0
+            for member, width in zip(result.parts, widths, strict=True):
+                place, first = whole[:, first : first + width], first + width
                 for tile, each in self._shares(member.call, member.request, place, explain).items():
                     parts.setdefault(tile, []).extend(each)
         start({tile: Unit(each, is_group=True, explain=explain) for tile, each in parts.items()})
@@ -255,9 +261,9 @@ class SystemExecutable(Executable):
         def group(members: Sequence[Member], joins: Sequence[Join]) -> "Mapping[fx.Node, Tensor]":
             for member in members:
                 demands.add(member.call, member.request)
-            bags, others, joined = _bags_of(members, joins)
-            results = results_of(bags, joined)
-            values = {result.node: zeros(result.shape, result.element.dtype) for result in results}
+            shared, others, joined = _shared_of(members, joins)
+            results = results_of(shared, joined)
+            values = {node: zeros(shape, dtype) for node, shape, dtype in _forms_of(results)}
             values = with_parts(results, values, lambda: None)
             return values | {each.node: zeros(each.request.shape, each.request.dtype) for each in others}
 
@@ -277,8 +283,8 @@ class SystemExecutable(Executable):
         return zeros(request.shape, request.dtype)
 
     def _dry_run_group(self, members: Sequence[Member], joins: Sequence[Join]) -> "dict[fx.Node, Tensor]":
-        bags, others, joined = _bags_of(members, joins)
-        found = self._group(bags, joined, self._rehearse, lambda: None) if bags else {}
+        shared, others, joined = _shared_of(members, joins)
+        found = self._group(shared, joined, self._rehearse, lambda: None) if shared else {}
         values = {node: tensor.zero_() for node, tensor in found.items()}
         return values | {member.node: self._dry_run(member.call, member.request) for member in others}
 

@@ -10,7 +10,16 @@ from daedal.runtime.executable import Compile
 from daedal.runtime.kernel import Kernel
 from daedal.runtime.operations import Operation
 from daedal.runtime.request import Array, Request
-from daedal.system.cuts import PieceCall, check_order, columns_in, columns_of, cut, share, table_name
+from daedal.system.cuts import (
+    PieceCall,
+    check_order,
+    columns_in,
+    columns_of,
+    cut,
+    share,
+    table_name,
+    with_short_indices,
+)
 from daedal.system.plan import Piece, Plan, PlannedTable, Range
 from daedal.system.tile import Explain, Part
 
@@ -47,15 +56,18 @@ class Sharing:
                 raise explain(error) from None
         found: dict[int, list[Part]] = {}
         is_models = is_of_model(call, request.table)
+        is_sliced = any(piece.columns != (0, planned.dim) for piece in pieces)
+        short = with_short_indices(request) if is_sliced else request
         for piece in pieces:
             bags = share(piece.bags, planned.bags, request.rows)
             if bags[0] == bags[1] and not (request.rows == 0 and piece.bags[0] == 0):
                 continue
             is_whole = piece.columns == (0, planned.dim)
+            given = request if is_whole else short
             table = request.table if is_whole else self._slice(call, request, piece.columns, is_models=is_models)
             own = PieceCall(call, None if is_whole else piece.columns, is_models=is_models)
             place = whole[bags[0] : bags[1], slice(*piece.columns)]
-            found.setdefault(piece.tile, []).append(Part(own, cut(request, table, piece.columns, bags), place))
+            found.setdefault(piece.tile, []).append(Part(own, cut(given, table, piece.columns, bags), place))
         return found
 
     def _slice(self, call: Call, request: Request, columns: Range, *, is_models: bool) -> Source:

@@ -32,7 +32,8 @@ class Mixed(nn.Module):
         self.narrow.weight = nn.Parameter(wild_table(40, half, rng).clamp(-1e3, 1e3).bfloat16())
         self.weighted = nn.EmbeddingBag(50, 24, mode="sum", include_last_offset=True)
         self.weighted.weight = nn.Parameter(wild_table(50, 24, rng).clamp(-1e9, 1e9))
-        self.rows = nn.Embedding(60, int(rng.integers(1, 40)), dtype=torch.float64 if rng.random() < 0.3 else None)
+        kinds = (torch.float32, torch.float64, torch.float16)  # copied, the last of them as halves of words
+        self.rows = nn.Embedding(60, int(rng.integers(1, 40)), dtype=kinds[int(rng.integers(0, 3))])
         self.words = nn.Embedding(30, 12)
 
     def forward(self, bags: Any, half: Any, weighted: Any, rows: Tensor, words: Tensor) -> Any:

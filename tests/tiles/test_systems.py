@@ -4,6 +4,7 @@ import copy
 import pickle
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -81,6 +82,31 @@ def test_figures_are_of_the_longest_tile_and_of_all(system: daedal.System, rng: 
     assert same([executable(*inputs)], [model(*inputs)])
     assert [each.lookups for each in executable.stats.per_tile] == [0, 48, 0]
     assert [key for key in system.tables if key.startswith("1:")] == ["1:weight"]
+
+
+class Gathers(nn.Module):
+    """Gathers of rows of several types, two of them joined, and a bag."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.bag, self.a, self.b = nn.EmbeddingBag(90, 8, mode="sum"), nn.Embedding(90, 16), nn.Embedding(90, 8)
+        self.odd = nn.Embedding(90, 13, dtype=torch.float16)
+
+    def forward(self, x: torch.Tensor) -> object:
+        """All of them."""
+        return self.bag(x), torch.cat([self.a(x), self.b(x)], -1), self.odd(x)
+
+
+def test_all_that_a_tile_has_is_one_launch(system: daedal.System, rng: np.random.Generator) -> None:
+    """Gathers and bags, here half of each on tiles 0 and 2."""
+    model, inputs = Gathers().eval(), torch.from_numpy(rng.integers(0, 90, (12, 4)))
+    made = daedal.plan(model, system, sample=inputs)
+    halves = [(table, bags) for table in made.tables for bags in ((0, 5), (5, table.bags))]
+    pieces = tuple(Piece(table.name, (0, table.dim), bags, 2 * (bags[0] > 0)) for table, bags in halves)
+    with torch.no_grad():
+        executable = daedal.compile(model, inputs, device=system, plan=replace(made, pieces=pieces))
+        assert same(executable(inputs), model(inputs))  # type: ignore[arg-type]
+        assert [each.launches for each in executable.stats.per_tile] == [1, 0, 1]
 
 
 def test_explain_names_tiles(system: daedal.System, rng: np.random.Generator) -> None:
@@ -167,6 +193,24 @@ def test_figures_of_tiles_together() -> None:
     assert (total.cycles, total.launches, total.rows, total.marks) == (9, 3, 4, {"token": 4})
     assert total.per_tile == tuple(tiles)
     assert together([]).cycles == 0
+
+
+def test_indices_of_slices_are_short_where_they_fit(rng: np.random.Generator) -> None:
+    """Each slice reads all indices: as many bytes whatever their type; and what does not fit is said as it is."""
+    model, inputs = nn.EmbeddingBag(90, 32, mode="sum"), lists(rng)
+    with daedal.System.open("emulator", config="edge", tiles=2) as system, torch.no_grad():
+        plan = daedal.plan(model, system, sample=inputs, extra_bytes=0)
+        assert {piece.columns for piece in plan.pieces} == {(0, 16), (16, 32)}
+        executable = daedal.compile(model, inputs, device=system, plan=plan)
+        read = []
+        for indices, dtype in ((inputs[0], torch.int64), (inputs[0].int(), torch.int32)):
+            assert same([executable(indices, inputs[1].to(dtype))], [model(indices, inputs[1].to(dtype))])
+            read.append(executable.stats.bytes_read)
+        assert read[0] - read[1] < 4 * len(inputs[0]) * len(system.tiles)  # of offsets, not of indices
+        for bad in (1 << 40, -(1 << 33), 90):
+            inputs[0][7] = bad
+            with pytest.raises(daedal.IndexOutOfRange, match=f"index {bad} .*number 7 of the indices"):
+                executable(*inputs)
 
 
 def test_slices_of_columns_are_known_again_where_changes_are_counted(rng: np.random.Generator) -> None:
