@@ -10,6 +10,7 @@ import torch
 from click.testing import CliRunner, Result
 from torch import nn
 
+import daedal
 from bench.synthesis import history
 from daedal.bench.explore import energy, limits, machines, page
 from daedal.bench.explore.subject import of_module, of_workload
@@ -67,6 +68,21 @@ def test_a_launch_of_one_row_is_its_start() -> None:
     (row,) = _explore(_bags(*SHORT), DDR3, "litedram-ddr3-x16")
     assert row["limit"] == limits.START
     assert 0.8 < row["shares"][limits.START] <= 1
+
+
+def test_figures_are_of_calls_that_never_end() -> None:
+    """Those of a call in the middle of a queue; those of one call alone are the other figure."""
+    module, inputs = _bags(*SHORT)
+    (row,) = _explore((module, inputs), DDR3, "litedram-ddr3-x16")
+    with daedal.Device.open("model", DDR3, "litedram-ddr3-x16") as device:
+        executable = daedal.compile(module, inputs, device=device)
+        executable(*inputs)
+        alone = executable.stats.cycles
+        futures = [executable.submit(*inputs) for _ in range(9)]
+        cycles = [future.result() is None or future.stats.cycles for future in futures]
+    assert row["call_us"] == pytest.approx(alone / 100)
+    assert row["cycles"] == pytest.approx(sum(cycles[2:-2]) / 5, rel=0.1)
+    assert row["cycles"] < 0.9 * min(alone, cycles[0])
 
 
 def test_tiles_share_the_work() -> None:

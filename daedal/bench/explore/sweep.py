@@ -22,8 +22,10 @@ from daedal.errors import DaedalError
 from daedal.hw.config.core import Config
 from daedal.system.system import System
 
-QUEUED = 2
-"""Calls behind the first; the last one's cycles count, which began while the one before it ended."""
+QUEUED = 5
+"""Calls behind each other, of which the one in the middle counts: it begins while the one before it ends, and gives way
+to the next one. The first of a queue has a start of its own, and the last one nothing behind it.
+"""
 
 
 @dataclass(frozen=True)
@@ -129,18 +131,18 @@ class Point:
         return lines / most
 
     def _run(self, module: Any, inputs: tuple[Any, ...]) -> tuple[Sequence[Stats], Sequence[float], int]:
-        """Figures of the last of several calls by tile, rows opened in it by tile, and the cycles of the first one."""
+        """Figures of a call in the middle of a queue by tile, rows that it opened by tile, cycles of one alone."""
         room = room_for(module)
         if self.tiles == 1:
             with Device.open("model", self.config, self.memory, memory_bytes=room, table_check="versions") as device:
-                futures, opened = _call(compile(module, inputs, device=device), inputs, (device,))
-                return [futures[-1].stats], opened, futures[0].stats.cycles
+                found = _call(compile(module, inputs, device=device), inputs, (device,))
+                return [found.middle], found.opened, found.alone
         with System.open(
             "model", self.config, self.memory, tiles=self.tiles, memory_bytes=room, table_check="versions"
         ) as system:
             shared = plan(module, system, sample=inputs, extra_bytes=self.extra_bytes)
-            futures, opened = _call(compile(module, inputs, device=system, plan=shared), inputs, system.tiles)
-            return futures[-1].stats.per_tile, opened, futures[0].stats.cycles
+            found = _call(compile(module, inputs, device=system, plan=shared), inputs, system.tiles)
+            return found.middle.per_tile, found.opened, found.alone
 
 
 def _fitting(memory: str, configs: Sequence[Config]) -> list[tuple[Config, Memory]]:
@@ -151,14 +153,25 @@ def _fitting(memory: str, configs: Sequence[Config]) -> list[tuple[Config, Memor
         return []
 
 
-def _call(executable: Any, inputs: tuple[Any, ...], tiles: Sequence[Device]) -> tuple[list[Any], list[float]]:
-    """Futures of calls that are queued, and the rows that each tile opened in one of them."""
+@dataclass(frozen=True)
+class _Called:
+    """Figures of calls: of one in the middle of a queue, rows that each tile opened in it, and cycles of one alone."""
+
+    middle: Any
+    opened: list[float]
+    alone: int
+
+
+def _call(executable: Any, inputs: tuple[Any, ...], tiles: Sequence[Device]) -> _Called:
+    executable(*inputs)
+    alone = executable.stats.cycles
     targets: list[Any] = [tile.target for tile in tiles]
     before = [target.activations for target in targets]
-    futures = [executable.submit(*inputs) for _ in range(1 + QUEUED)]
+    futures = [executable.submit(*inputs) for _ in range(QUEUED)]
     for future in futures:
         future.result()
-    return futures, [(target.activations - old) / len(futures) for target, old in zip(targets, before, strict=True)]
+    opened = [(target.activations - old) / QUEUED for target, old in zip(targets, before, strict=True)]
+    return _Called(futures[QUEUED // 2].stats, opened, alone)
 
 
 def start_of(config: Config, memory: str) -> float:
@@ -166,5 +179,4 @@ def start_of(config: Config, memory: str) -> float:
     module = nn.EmbeddingBag(16, max(1, config.bus_bytes // 4), mode="sum", include_last_offset=True)
     inputs = torch.tensor([3]), torch.tensor([0, 1])
     with Device.open("model", config, memory) as device:
-        futures, _ = _call(compile(module, inputs, device=device), inputs, (device,))
-        return float(futures[-1].stats.cycles)
+        return float(_call(compile(module, inputs, device=device), inputs, (device,)).middle.cycles)
