@@ -165,7 +165,7 @@ def compile(
                 "backend='daedal'), where PyTorch computes with it"
             )
     if isinstance(module, nn.Module):
-        module = with_operators(module)
+        module = with_operators(module, device.config)
     signature = Signature(module, inputs, named)
     inputs, module = signature.by_position(inputs, named), signature.module
     followed = None if isinstance(module, ExportedProgram) else module

@@ -71,7 +71,10 @@ class Lookup:
 
 @dataclass(frozen=True)
 class Kind:
-    """What tables must have in common to be walked by one nest of loops; widths and pitches in elements."""
+    """What tables must have in common to be walked by one nest of loops; widths and pitches in elements.
+
+    ``is_wide`` and ``bits`` are as in ``Bag``: results are binary32 then.
+    """
 
     mode: str
     width: int
@@ -85,6 +88,8 @@ class Kind:
     is_away: bool = False
     rounds: str = ""
     start: str = ZERO
+    is_wide: bool = False
+    bits: int | None = None
 
 
 @dataclass(frozen=True)

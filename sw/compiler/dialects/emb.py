@@ -35,7 +35,7 @@ from daedal.compiler.dialects.emb_checks import (
     verify_start,
 )
 from daedal.compiler.dialects.emb_score import ScoreOp
-from daedal.compiler.dialects.narrow_packed import packed_elements, verify_packed
+from daedal.compiler.dialects.narrow_packed import packed_elements, packed_words, verify_packed
 from daedal.hw.isa.elements import BFLOAT16
 
 MODES = ("sum", "mean", "max")
@@ -244,7 +244,8 @@ class BagListOp(IRDLOperation):
     result; rows of results are numbered through, and those of entry t are ``t * (bags + 1)`` … ``+ bags - 1``.
     Row b pools the entries p of ``offsets[b] … offsets[b + 1] - 1`` of ``indices`` and ``weights``, which
     belong to all tables together. Rows of tables have ``width`` elements and are ``pitch`` elements apart, those
-    of results ``out_pitch``. Both are of ``element``, which is f32 if left out. For the rest see ``emb.bag``.
+    of results ``out_pitch``. Both are of ``element``, which is f32 if left out. For the rest see ``emb.bag``; with
+    ``bits`` rows of tables are words with a head, of ``width`` integers.
     ``start`` says what a sum begins with: "zero", +0.0, if it is left out; "first", its first row as it is, or -0.0
     without rows.
     """
@@ -267,14 +268,16 @@ class BagListOp(IRDLOperation):
     padding = opt_prop_def(IntegerAttr[I64])
     fused = opt_prop_def(UnitAttr)
     away = opt_prop_def(UnitAttr)
+    wide = opt_prop_def(UnitAttr)
     rounds = opt_prop_def(StringAttr)
+    bits = opt_prop_def(IntegerAttr[I64])
 
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     assembly_format = (
         "$mode $list `[` $first `for` $count `]` `width` $width (`of` $element^)? `pitch` $pitch `to` $out_pitch "
         "$indices `offsets` $offsets `bags` $bags (`weights` $weights^)? (`padding` $padding^)? (`fused` $fused^)? "
-        "(`away` $away^)? (`rounds` $rounds^)? (`start` $start^)? attr-dict `:` type($list) `,` "
-        "type($indices) `offsets` type($offsets) (`weights` type($weights)^)?"
+        "(`away` $away^)? (`wide` $wide^)? (`rounds` $rounds^)? (`start` $start^)? (`bits` $bits^)? attr-dict `:` "
+        "type($list) `,` type($indices) `offsets` type($offsets) (`weights` type($weights)^)?"
     )
 
     def __init__(
@@ -292,9 +295,11 @@ class BagListOp(IRDLOperation):
         padding: int | None,
         fused: bool,
         away: bool = False,
+        wide: bool = False,
         rounds: str = "",
         element: Attribute = LANE,
         start: str = ZERO,
+        bits: int | None = None,
     ) -> None:
         source, first, count = entries
         super().__init__(
@@ -310,7 +315,9 @@ class BagListOp(IRDLOperation):
                 "padding": None if padding is None else IntegerAttr(padding, i64),
                 "fused": UnitAttr() if fused else None,
                 "away": UnitAttr() if away else None,
+                "wide": UnitAttr() if wide else None,
                 "rounds": StringAttr(rounds) if rounds else None,
+                "bits": None if bits is None else IntegerAttr(bits, i64),
                 "start": None if start == ZERO else StringAttr(start),
             },
         )
@@ -327,14 +334,32 @@ class BagListOp(IRDLOperation):
 
     @property
     def row_element(self) -> Attribute:
-        """What rows of tables and results are made of."""
+        """What rows of tables are made of, and results, if they are not wide."""
         return LANE if self.element is None else self.element
+
+    @property
+    def out_element(self) -> Attribute:
+        """What results are made of."""
+        return self.row_element if self.wide is None else LANE
+
+    @property
+    def row_width(self) -> int:
+        """Elements of a row of a table: words, if these have a head."""
+        width = self.width.value.data
+        return width if self.bits is None else packed_words(width, self.bits.value.data)
 
     def verify_(self) -> None:
         if self.mode.data not in MODES:
             raise VerifyException(f"mode must be one of {', '.join(MODES)}, not {self.mode.data!r}")
-        if stored_element(self.row_element) is None:
+        is_float8 = self.wide is not None and self.row_element in FLOAT8_TYPES
+        if stored_element(self.row_element) is None and not is_float8:
             raise VerifyException(f"rows must be of {ELEMENT_NAMES}, not of {self.row_element}")
+        if self.wide is not None and (self.mode.data != "sum" or self.away is not None or self.rounds is not None):
+            raise VerifyException("wide must go with mode sum, without away and rounds")
+        if self.bits is not None:
+            verify_packed(self.row_width, self.bits.value.data)
+            if (self.mode.data, self.row_element) != ("sum", LANE) or self.fused is not None:
+                raise VerifyException("bits must go with mode sum, of f32, without fused")
         _verify_away(self.away, self.row_element)
         _verify_rounds(self)
         verify_integers("indices", self.indices, [1])
@@ -347,7 +372,9 @@ class BagListOp(IRDLOperation):
         if self.start is not None and (self.mode.data, self.row_element) != ("sum", LANE):
             raise VerifyException("start must go with a sum of f32")
         verify_entries(self.list, self.first.value.data, self.count.value.data)
-        verify_pitches(self.width.value.data, self.pitch.value.data, self.out_pitch.value.data)
+        pitch, out_pitch = self.pitch.value.data, self.out_pitch.value.data
+        verify_pitches(self.width.value.data, pitch if self.bits is None else out_pitch, out_pitch)
+        verify_pitches(self.row_width, pitch, max(pitch, out_pitch))
 
 
 @irdl_op_definition

@@ -22,6 +22,11 @@ def packed_elements(words: int, bits: int) -> int:
     return (words - HEAD_WORDS) * (LANE.bitwidth // bits)
 
 
+def packed_words(elements: int, bits: int) -> int:
+    """Words of a row of so many integers."""
+    return HEAD_WORDS + -(-elements * bits // LANE.bitwidth)
+
+
 def verify_packed(words: int, bits: int) -> None:
     """Raise VerifyException unless there is a row of so many words with integers of so many bits."""
     if bits not in PACKED_BITS:

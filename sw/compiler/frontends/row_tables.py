@@ -220,15 +220,16 @@ class Table:
                 raise
 
 
-def traceable(module: "Module") -> "Module":
+def traceable(module: "Module", *, device: Device | None = None) -> "Module":
     """A module for ``torch.compile``, with operators on rows of bytes in place of PyTorch's quantised embeddings, which
-    cannot be traced. The module is not changed, and their tables are as they are now.
+    cannot be traced; with a device also of FBGEMM's modules, as far as it has their rows. The module is not changed,
+    and the tables of quantised embeddings are as they are now.
     """
     from daedal.compiler.frontends.torch.ops import quantised_bags  # its operators' results have shapes then
     from daedal.compiler.frontends.torch.trace.quantised_modules import with_operators
 
     assert quantised_bags.LIBRARY is not None
-    return with_operators(module)
+    return with_operators(module, None if device is None else device.config)
 
 
 def _count(what: str, number: Any) -> int:

@@ -205,16 +205,19 @@ class Tensors:
         entries, offsets, count = self._value(op.list), self._value(op.offsets), int(self._value(op.bags))
         width, pitch, out_pitch = (value.value.data for value in (op.width, op.pitch, op.out_pitch))
         bags = replace(self._bags_of(op, width, self._value(op.indices)), start=op.starts_with)
-        memory, element = self._memory(), row_element(op.row_element)
+        if op.bits is not None:
+            bags = PackedBags(**vars(bags), bits=op.bits.value.data)
+        memory, element, out_element = self._memory(), row_element(op.row_element), row_element(op.out_element)
         assert element is not None
+        assert out_element is not None
         for entry in range(op.first.value.data, op.first.value.data + op.count.value.data):
             rows, address, out_address = (int(number) for number in entries[:, entry])
-            table = _Widened(Rows(memory, address, width, pitch, element), op.row_element)
-            out = Rows(memory, out_address, width, out_pitch, element)
+            table = _Widened(Rows(memory, address, op.row_width, pitch, element), op.row_element)
+            out = Rows(memory, out_address, width, out_pitch, out_element)
             begin = entry * (count + 1)
             for bag in range(begin, begin + count):
                 row = bags.pool(table, rows, int(offsets[bag]), int(offsets[bag + 1]))
-                out[bag] = rounded(row, op.row_element, away=op.away is not None and bags.mode != "mean")
+                out[bag] = rounded(row, op.out_element, away=op.away is not None and bags.mode != "mean")
 
     def _block_list(self, op: BlockListOp) -> None:
         entries, ends, places = (self._value(value) for value in (op.list, op.ends, op.places))

@@ -74,7 +74,7 @@ def can_be_fast(members: Sequence[Member]) -> bool:
     """Whether batches like this one can be made ready: 1-D indices and offsets, of one type and number each."""
     sources = [member.sources for member in members]
     return (
-        all(member.call.is_pooling for member in members)
+        all(member.call.is_pooling and member.request.form is None for member in members)
         and len({(indices.dtype, offsets is not None and offsets.dtype) for _, indices, offsets, _ in sources}) == 1
         and all(offsets is not None for _, _, offsets, _ in sources)
         and len({(member.request.rows, member.call.include_last_offset) for member in members}) == 1

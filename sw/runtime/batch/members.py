@@ -15,7 +15,7 @@ from daedal.driver.tables.quantised import QuantisedRows
 from daedal.driver.tables.table_sources import Source
 from daedal.driver.tables.table_store import Table, Use
 from daedal.hw.config.core import Config
-from daedal.hw.isa.elements import LANE, Element
+from daedal.hw.isa.elements import BINARY32, LANE, Element
 from daedal.runtime.operations import Bag, BlockKind, CopyKind, Kind, Lookup
 from daedal.runtime.request import Request
 from daedal.runtime.tensors import copy_of_columns, is_parameter
@@ -130,7 +130,18 @@ class Member:
     @property
     def element(self) -> Element:
         """What its result is made of, as the machine has it."""
+        return self.row_element if self.copies or not self.operation.is_wide else BINARY32
+
+    @property
+    def row_element(self) -> Element:
+        """What the rows of its table are made of."""
         return self.request.operation.element
+
+    @property
+    def row_words(self) -> int:
+        """Elements of a row of its table: words, where these have a scale and a bias in front."""
+        words = None if self.copies else self.operation.words
+        return self.width if words is None else words
 
     @property
     def dtype_of_join(self) -> str:
@@ -147,7 +158,7 @@ class Member:
 
     def bind(self, device: Device) -> Table:
         """The table, resident, as the machine reads it."""
-        table = bind(device, self.call, self.request.table)
+        table = bind(device, self.call, self.request.table, self.request.form)
         return table.made_of(self.element) if self.copies else table
 
     @property
@@ -277,8 +288,8 @@ def entries_of(result: Result, config: Config) -> list[Entry]:
     """
     found = []
     for member, column in zip(result.parts, result.columns, strict=True):
-        size = member.element.bytes
-        pitch = row_pitch(member.width * size, config) // size
+        size = member.row_element.bytes
+        pitch = row_pitch(member.row_words * size, config) // size
         if member.copies:
             lookup = member.request.operation
             assert isinstance(lookup, Lookup)
@@ -288,10 +299,11 @@ def entries_of(result: Result, config: Config) -> list[Entry]:
         operation = member.operation
         if operation.in_list:
             continue
-        for tile in range(0, operation.width, config.vl_max):
+        columns = config.vl_max if operation.bits is None else operation.width  # no part of integers is a row
+        for tile in range(0, operation.width, columns):
             kind = Kind(
                 operation.mode,
-                min(config.vl_max, operation.width - tile),
+                min(columns, operation.width - tile),
                 pitch,
                 result.width,
                 operation.index_bits,
@@ -301,6 +313,8 @@ def entries_of(result: Result, config: Config) -> list[Entry]:
                 operation.element,
                 operation.is_away,
                 operation.rounds,
+                is_wide=operation.is_wide,
+                bits=operation.bits,
             )
             found.append(Entry(kind, member, result, column, tile))
     return found

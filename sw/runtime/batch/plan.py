@@ -91,17 +91,16 @@ class Plan:
 
     def entries(self, device: Device) -> list[EntryNumbers]:
         """What the list says, as far as it does not depend on the number of bags; makes the tables resident."""
-        tables = [bind(device, member.call, member.request.table) for member in self.members]
+        tables = [bind(device, member.call, member.request.table, member.request.form) for member in self.members]
         found = []
         for position, entry in enumerate(self._entries):
             member = self.members.index(entry.member)
             size = entry.result.element.bytes
-            tile = entry.tile * size
             found.append(
                 EntryNumbers(
                     rows=tables[member].rows,
-                    table=tables[member].address + tile,
-                    place=entry.column * size + tile,
+                    table=tables[member].address + entry.tile * entry.member.row_element.bytes,
+                    place=(entry.column + entry.tile) * size,
                     apart=position * entry.result.width * size,
                     member=member,
                     result=self.results.index(entry.result),
@@ -280,11 +279,10 @@ class _Placement:
 
     def _numbers(self, position: int, entry: Entry) -> tuple[int, int, int]:
         """What the list says of an entry."""
-        size = entry.result.element.bytes
-        table, tile = self._tables[entry.member], entry.tile * size
+        size, table = entry.result.element.bytes, self._tables[entry.member]
         before = position * (self._plan.bags + 1) * entry.result.width
-        place = self.addresses[entry.result.node] + (entry.column - before) * size
-        return table.rows, table.address + tile, place + tile
+        place = self.addresses[entry.result.node] + (entry.column + entry.tile - before) * size
+        return table.rows, table.address + entry.tile * entry.member.row_element.bytes, place
 
     def _upload(self, array: Array) -> Buffer:
         strides = tuple(int(np.prod(array.shape[n + 1 :])) * array.itemsize for n in range(array.ndim))

@@ -15,7 +15,8 @@ from daedal.compiler.interpreters import interpret
 from daedal.compiler.pipeline import compile_emb
 from daedal.driver.tables.quantised import QuantisedRows
 from daedal.hw.config.core import Config
-from daedal.runtime.operations import Bag
+from daedal.hw.isa.elements import BINARY16
+from daedal.runtime.operations import Bag, BagList, Kind
 from tests.compiler.layers.compiler_support import random_bags, same_bits
 from tests.fuzz.configs import SMALL
 
@@ -113,6 +114,67 @@ def test_every_level_gives_the_same(bits: int, is_weighted: bool, config: Config
     assert results[0].any()
     for result in results[1:]:
         assert np.array_equal(result.view(np.uint32), results[0].view(np.uint32))
+
+
+class Several(nn.Module):
+    """Tables of integers of all sizes beside one of float32 and a gather; one result is of two kinds of rows."""
+
+    def __init__(self, rng: np.random.Generator) -> None:
+        super().__init__()
+        sizes = [(8, 16), (4, 16), (8, 16), (2, 16), (8, 7), (4, 14)]
+        self.layers = nn.ModuleList(Layer(b, table_of(b, 20, w, rng), include_last_offset=True) for b, w in sizes)
+        self.plain = nn.EmbeddingBag(20, 16, mode="sum", include_last_offset=True)
+        self.rows = nn.Embedding(20, 16)
+
+    def forward(self, indices: Tensor, offsets: Tensor, weights: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        bags = [layer(indices, offsets, weights) for layer in self.layers]
+        return torch.cat([*bags, self.plain(indices, offsets)], 1), self.rows(indices)
+
+
+@pytest.mark.parametrize(("config", "is_weighted"), [(EDGE, True), (AFFINE, False)], ids=["edge", "affine"])
+def test_several_tables_are_one_launch(config: Config, is_weighted: bool, rng: np.random.Generator) -> None:
+    module = Several(rng)
+    with daedal.Device.open("emulator", config=config) as device, torch.no_grad():
+        executable = None
+        for _ in range(3):
+            inputs = random_bags(20, int(rng.integers(1, 9)), rng, types=(torch.int64, torch.int64))
+            inputs = (*inputs, torch.randn(len(inputs[0]))) if is_weighted else inputs
+            executable = executable or daedal.compile(module, inputs, device=device)
+            for found, expected in zip(executable(*inputs), module(*inputs), strict=True):
+                assert same_bits(found, expected)
+            assert executable.stats.launches == 1
+
+
+@pytest.mark.parametrize("kind", ["words of integers", "rows that stay wide"])
+def test_every_level_of_a_list_gives_the_same(kind: str) -> None:
+    """Two tables of a list, whose results are of another type or length than their rows."""
+    rng, width, bags = np.random.default_rng(3), 10, 3
+    if kind == "words of integers":
+        form = QuantisedRows(4, width, "float32", is_first=True)
+        rows = form.pack(rng.integers(0, 100, (6, form.row_bytes), dtype=np.uint8))
+        of, pitch = Kind("sum", width, 8, 12, 64, False, False, None, bits=4), 8
+    else:
+        rows = rng.standard_normal((6, width)).astype(np.float16)
+        of, pitch = Kind("sum", width, 16, 12, 64, False, False, None, BINARY16, is_wide=True), 16
+    table = np.zeros((6, pitch), rows.dtype)
+    table[:, : rows.shape[1]] = rows
+    memory = np.zeros(4096, np.uint8)
+    memory[512 : 512 + table.nbytes] = table.view(np.uint8).reshape(-1)
+    config = replace(EDGE, name="edge-lists", binary16=1)
+    levels = compile_emb(build(BagList(((of, 2),))), config).levels
+    first, step = 2048, 12 * 4 * (bags + 1)
+    buffers = {
+        "list": np.array([[6, 6], [512, 512], [first, first + 1024 - step]]), "indices64": rng.integers(0, 6, 14),
+        "offsets": np.array([0, 2, 2, 7, 7, 8, 11, 14]), "memory": memory,
+    }  # fmt: skip
+    results = [
+        interpret(text, {name: each.copy() for name, each in buffers.items()}, {"bags": bags})["memory"]
+        for name, text in levels.items()
+        if name in ("emb", "scf", "slc", "slcv", "dlc")
+    ]
+    assert len(results) == 5 and results[0][first : first + 4 * width].any() and results[0][first + 1024 :].any()
+    for result in results[1:]:
+        assert np.array_equal(result, results[0])
 
 
 @pytest.mark.rtl

@@ -134,9 +134,11 @@ def _entries(kind: Kind, entries: tuple[SSAValue, int, int], values: Mapping[str
         padding=kind.padding,
         fused=kind.is_fused,
         away=kind.is_away,
+        wide=kind.is_wide,
         rounds=kind.rounds,
         element=type_of(kind.element),
         start=kind.start,
+        bits=kind.bits,
     )
 
 

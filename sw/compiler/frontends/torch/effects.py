@@ -84,7 +84,7 @@ _RUNNING = (
 )
 """Higher-order operators that do what their graphs do, and nothing else."""
 
-_DECLARING = ("aten", "prims", "prim")
+_DECLARING = ("aten", "prims", "prim", "daedal")
 """Namespaces whose operators say that they draw random numbers; others need not."""
 
 _CERTAIN = (torch.ops.aten._assert_tensor_metadata.default,)

@@ -24,10 +24,12 @@ from daedal.compiler.frontends.torch.ops.others import OtherRows
 from daedal.compiler.frontends.torch.ops.pooled_lookups import AveragedLookup, SummedLookup
 from daedal.compiler.frontends.torch.ops.quantised_bags import QuantisedBag, QuantisedBag2, QuantisedBag4
 from daedal.compiler.frontends.torch.ops.reductions import IndexAdd, IndexPut, ScatterAdd, ScatterReduce
+from daedal.compiler.frontends.torch.ops.row_bags import RowBags
 from daedal.compiler.frontends.torch.ops.row_scores import RowScore
 from daedal.compiler.frontends.torch.ops.segment_reduce import SegmentReduce
 from daedal.compiler.frontends.torch.ops.sizes import plain_sizes
 from daedal.compiler.frontends.torch.ops.sparse_products import OtherSparseProduct, SparseProduct, SparseReduction
+from daedal.compiler.frontends.torch.ops.whole_modules import WholeModule
 from daedal.compiler.frontends.torch.placement import Ledger, Placement
 from daedal.compiler.frontends.torch.training.suitability import why_not_trained
 from daedal.driver.device import Device
@@ -55,6 +57,8 @@ OPERATIONS: tuple[type[Operation], ...] = (
     QuantisedBag,
     QuantisedBag4,
     QuantisedBag2,
+    RowBags,
+    WholeModule,
     OtherRows,
 )
 """In the order of the documentation. No two have a target in common."""

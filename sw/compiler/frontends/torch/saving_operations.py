@@ -13,6 +13,7 @@ from daedal.compiler.frontends.torch.ops.operation import Operation
 from daedal.compiler.frontends.torch.ops.pooled_lookups import BLOCK, COLUMNS, FEW_COLUMNS, MOST_ROWS, PooledLookup
 from daedal.compiler.frontends.torch.ops.quantised_bags import NUMBERS, QuantisedBag
 from daedal.compiler.frontends.torch.ops.reductions import ByDestination, IndexPut
+from daedal.compiler.frontends.torch.ops.row_bags import RowBags
 from daedal.compiler.frontends.torch.ops.row_scores import RowScore
 from daedal.compiler.frontends.torch.ops.segment_reduce import EMPTY, SegmentReduce
 from daedal.errors import UnsupportedOperation
@@ -47,6 +48,11 @@ def saved_operation(operation: Operation) -> SavedOperation:
         return SavedSegments(operation.mode, operation.has_offsets, str(empty), operation.message.wraps)
     if isinstance(operation, QuantisedBag):
         return SavedQuantisedBags(operation.bits, NUMBERS[operation.bits], operation.include_last_offset)
+    if isinstance(operation, RowBags):
+        raise UnsupportedOperation(
+            f"{operation.label}: a file cannot hold FBGEMM's modules: compile torch.ops.quantized operators, or "
+            "nn.EmbeddingBag, with their tables"
+        )
     raise UnsupportedOperation(
         f"{operation.label}: a file cannot hold {type(operation).__name__}, whose inputs are sparse: compile what it "
         "does with index_add on its indices and values"

@@ -222,9 +222,14 @@ class _ListLowering:
             emit.load(entries, [number, t], name)
             for number, name in zip(numbers, ("rows", "table_address", "out_address"), strict=True)
         )
+        row_width, out_element = width, op.row_element
+        if isinstance(op, emb.BagListOp):
+            row_width, out_element = op.row_width, op.out_element
+        row = _apart(op.row_element, row_width, op.pitch.value.data)
+        result = _apart(out_element, width, op.out_pitch.value.data)
         table, out = (
-            emit.insert(place.MemrefOp(address, _apart(op.row_element, width, pitch.value.data)), name)
-            for address, pitch, name in zip(addresses, (op.pitch, op.out_pitch), ("table", "out"), strict=True)
+            emit.insert(place.MemrefOp(address, kind), name)
+            for address, kind, name in zip(addresses, (row, result), ("table", "out"), strict=True)
         )
         return rows, table, out
 
@@ -256,16 +261,22 @@ class _ListLowering:
     def _nest(self, op: emb.BagListOp) -> None:
         f, emit = self._function, self._function.emit
         entries, indices, bags = (self._values[value] for value in (op.list, op.indices, op.bags))
-        width = op.width.value.data
+        width = op.width.value.data if op.bits is None else packed_elements(op.row_width, op.bits.value.data)
         constants = f.constants(width, op.starts_with)
         first, count = op.first.value.data, op.count.value.data
         padding = None if op.padding is None else emit.index(op.padding.value.data, "padding")
         weights = None if op.weights is None else self._values[op.weights]
         pooled = emit.row_buffer(width, "pooled")
-        pooling = Pooling(
-            emit, constants, op.mode.data, op.fused is not None, indices, weights, padding, pooled,
-            op.row_element, op.away is not None, op.rounds_what,
-        )  # fmt: skip
+        if op.bits is None:
+            pooling = Pooling(
+                emit, constants, op.mode.data, op.fused is not None, indices, weights, padding, pooled,
+                op.row_element, op.away is not None, op.rounds_what,
+            )  # fmt: skip
+        else:
+            pooling = PackedPooling(
+                emit, constants, op.mode.data, False, indices, weights, padding, pooled,
+                bits=op.bits.value.data, kept=emit.index(op.width.value.data, "columns"),
+            )  # fmt: skip
         numbers = [emit.index(n, f"number{n}") for n in range(LIST_NUMBERS)]
         limit, apart = f.limit(indices), emit.insert(arith.AddiOp(bags, f.c1), "apart")
         with emit.loop(emit.index(first, "first"), emit.index(first + count, "last"), f.c1, "t") as over_tables:

@@ -65,6 +65,7 @@ class QuantisedBag(Operation):
     )
     is_embedding = True
     is_optional = False
+    can_share = True
     bits: ClassVar[int] = 8
 
     indices: object

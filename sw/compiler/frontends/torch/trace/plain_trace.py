@@ -22,8 +22,11 @@ from torch.utils import _pytree as pytree
 from daedal.compiler.frontends.torch.effects import Effects, effects_of
 from daedal.compiler.frontends.torch.operators import is_method
 from daedal.compiler.frontends.torch.ops.operation import Operation
+from daedal.compiler.frontends.torch.ops.quantised_bags import QuantisedBag
+from daedal.compiler.frontends.torch.ops.row_bags import RowBags
 from daedal.compiler.frontends.torch.ops.row_scores import RowScore
 from daedal.compiler.frontends.torch.ops.sparse_products import SparseProduct
+from daedal.compiler.frontends.torch.ops.whole_modules import WholeModule
 from daedal.compiler.frontends.torch.registry import kind_of
 from daedal.compiler.frontends.torch.trace.guard_code import Check
 from daedal.compiler.frontends.torch.trace.module_snapshot import Followed
@@ -39,6 +42,9 @@ _EMBEDDINGS = (functional.embedding_bag, functional.embedding)
 
 FORM = "daedal_form"
 """Where a node has a tensor without content of the type and the dimensions that its value has, and of some sizes."""
+
+_OF_ROWS = (QuantisedBag, RowBags, WholeModule)
+"""Operators on tables of bytes: they run on the device, or not, whatever examples say."""
 
 _OF_SIZES = ("squeeze", "squeeze_copy")
 """Functions whose results have as many dimensions as sizes say."""
@@ -179,7 +185,7 @@ class _Recorder(TorchFunctionMode):
             node = self.graph.call_method(name, args, given)
         is_quiet = effects_of(node) == Effects() and not name.endswith("_") and name not in _OF_SIZES
         kind = None if func in _EMBEDDINGS else kind_of(node)
-        if not is_quiet or not (kind is None or _is_dense(node, kind)):
+        if not is_quiet or not (kind is None or issubclass(kind, _OF_ROWS) or _is_dense(node, kind)):
             raise self.give_up()
         return node
 

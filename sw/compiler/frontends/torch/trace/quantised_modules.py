@@ -2,12 +2,18 @@
 
 import copy
 import sys
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-_NAMES = ("Embedding", "EmbeddingBag")
+from daedal.compiler.frontends.torch.trace.fbgemm_modules import swapped
+from daedal.compiler.frontends.torch.trace.fbgemm_tables import fbgemm_kinds
+from daedal.hw.config.core import Config
+
+Maker = Callable[[Any], nn.Module]
+"""Makes what stands for a module."""
 
 
 class _Rows(nn.Module):
@@ -65,25 +71,30 @@ class _Lookup(_Rows):
         return rows.reshape(*indices.shape, self.dim)
 
 
-def with_operators(module: nn.Module) -> nn.Module:
-    """The module, with operators on rows of bytes in the places of its quantised embeddings.
+def with_operators(module: nn.Module, config: Config | None) -> nn.Module:
+    """The module, with operators on rows of bytes in the places of its quantised embeddings, and of FBGEMM's modules as
+    far as a machine, if it is given, has their rows.
 
     Without any it is the module itself. Else those that have such parts are copied, all other parts, parameters and
-    buffers are the module's own; the quantised tables are as they are now.
+    buffers are the module's own; the tables of quantised embeddings are as they are now, those of FBGEMM's its own.
     """
-    quantised = sys.modules.get("torch.ao.nn.quantized")
-    if quantised is None:  # then there can be none
-        return module
-    kinds = tuple(getattr(quantised, name) for name in _NAMES)
-    return _swapped(module, kinds) if any(isinstance(part, kinds) for part in module.modules()) else module
+    quantised = sys.modules.get("torch.ao.nn.quantized")  # without which there can be none
+    makers: dict[type[nn.Module], Maker] = {}
+    if quantised is not None:
+        makers |= {quantised.EmbeddingBag: _Bag, quantised.Embedding: _Lookup}
+    if config is not None:
+        makers |= dict.fromkeys(fbgemm_kinds(), lambda part: swapped(part, config))
+    kinds = tuple(makers)
+    return _swapped(module, makers) if any(isinstance(part, kinds) for part in module.modules()) else module
 
 
-def _swapped(module: nn.Module, kinds: tuple[type, ...]) -> nn.Module:
-    if isinstance(module, kinds):
-        return _Bag(module) if isinstance(module, kinds[1]) else _Lookup(module)
-    if not any(isinstance(part, kinds) for part in module.modules()):
+def _swapped(module: nn.Module, makers: Mapping[type[nn.Module], Maker]) -> nn.Module:
+    for kind, make in makers.items():
+        if isinstance(module, kind):
+            return make(module)
+    if not any(isinstance(part, tuple(makers)) for part in module.modules()):
         return module
-    swapped = copy.copy(module)
-    parts = {name: None if part is None else _swapped(part, kinds) for name, part in module._modules.items()}
-    swapped.__dict__["_modules"] = parts
-    return swapped
+    copied = copy.copy(module)
+    parts = {name: None if part is None else _swapped(part, makers) for name, part in module._modules.items()}
+    copied.__dict__["_modules"] = parts
+    return copied

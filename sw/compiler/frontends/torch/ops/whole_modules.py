@@ -1,0 +1,92 @@
+"""``daedal::whole_module``: modules that no trace can look into, which PyTorch runs as they are, with the reason."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import count
+from typing import Any, Protocol
+from weakref import WeakValueDictionary
+
+import torch
+from torch import Tensor, fx
+
+from daedal.compiler.frontends.torch.operators import arguments_of
+from daedal.compiler.frontends.torch.ops.operation import Line, Operation
+from daedal.compiler.frontends.torch.ops.row_bags import LIBRARY
+from daedal.errors import UnsupportedOperation
+from daedal.runtime.request import Request
+
+
+class Whole(Protocol):
+    """What stands for such a module."""
+
+    reason: str
+    """Why it stays in PyTorch."""
+
+    def run(self, indices: Tensor, offsets: Tensor, weights: Tensor | None) -> Tensor:
+        """What the module gives."""
+        ...
+
+    def form(self, indices: Tensor, offsets: Tensor) -> Tensor:
+        """A tensor of that shape and type, made as these are."""
+        ...
+
+
+_MODULES: "WeakValueDictionary[int, Any]" = WeakValueDictionary()
+_NUMBERS = count()
+
+
+def number_of(module: Whole) -> int:
+    """A number by which the operator finds a module, as long as there is the module."""
+    number = next(_NUMBERS)
+    _MODULES[number] = module
+    return number
+
+
+_OUTSIDE = torch._C._dispatch_tls_local_exclude_set()
+"""What is passed over outside of operators. Some operators of FBGEMM's are for the key of gradients alone, which is
+passed over within others.
+"""
+
+LIBRARY.define("whole_module(int module, Tensor indices, Tensor offsets, Tensor? weights) -> Tensor")
+
+
+def _run(module: int, indices: Tensor, offsets: Tensor, weights: Tensor | None) -> Tensor:
+    whole: Whole = _MODULES[module]
+    with torch._C._ForceDispatchKeyGuard(torch._C._dispatch_tls_local_include_set(), _OUTSIDE):
+        return whole.run(indices.clone(), offsets.clone(), weights)  # which a check of FBGEMM's may change
+
+
+def _form(module: int, indices: Tensor, offsets: Tensor, weights: Tensor | None) -> Tensor:
+    whole: Whole = _MODULES[module]
+    return whole.form(indices, offsets)
+
+
+LIBRARY.impl("whole_module", _run, "CPU")
+LIBRARY.impl("whole_module", _form, "Meta")
+
+
+@dataclass(frozen=True)
+class WholeModule(Operation):
+    """A module that PyTorch runs."""
+
+    targets = (torch.ops.daedal.whole_module.default,)
+    line = Line("… with caches, hooks, other types of results, on a GPU", "nothing", "`explain()` says why")
+
+    @classmethod
+    def match(cls, node: fx.Node, found: Mapping[fx.Node, Operation]) -> Operation | str | None:
+        """As of any operation."""
+        number = arguments_of(node, torch.ops.daedal.whole_module.default)["module"]
+        return str(_MODULES[number].reason)
+
+    @property
+    def sources(self) -> tuple[object, ...]:
+        """Never asked."""
+        return ()
+
+    def request(self, *sources: Any) -> Request:
+        """Never asked."""
+        raise UnsupportedOperation(f"{self.name}: it is PyTorch's")
+
+    def in_torch(self, *sources: Any) -> Tensor:
+        """Never asked."""
+        raise UnsupportedOperation(f"{self.name}: it is PyTorch's")
