@@ -42,6 +42,8 @@ class Owner:
         Why PyTorch trains it from now on; empty if the device does.
     pairs
         What backward passes have recorded since gradients were cleared.
+    is_passed_by
+        Whether its last step was of a gradient that PyTorch had.
     undo
         What the last step changed, as it was before.
     """
@@ -51,6 +53,7 @@ class Owner:
         self.updates: list[Updates] = []
         self.reason = ""
         self.pairs: list[Pair] = []
+        self.is_passed_by = False
         self._host = parameter.detach()
         self._table: Table | None = None
         """Where its rows are on the device, once launches have changed them."""

@@ -24,7 +24,7 @@ _PLAIN = frozenset(
         "register_post_accumulate_grad_hook", "has_names", "get_device", "type", "__setitem__", "retain_grad",
     )
 )  # fmt: skip
-"""What is asked of a parameter without looking at its elements, or changes them."""
+"""What is asked of a parameter, the first argument, without looking at its elements, or changes them."""
 
 
 class ParameterOwner(Protocol):
@@ -78,7 +78,7 @@ class OwnedParameter(nn.Parameter):
     @grad.setter
     def grad(self, value: Tensor | None) -> None:
         owner = owner_of(self)
-        if owner is not None and value is None:
+        if owner is not None:
             owner.forget()
         with torch._C.DisableTorchFunctionSubclass():
             _GRAD.__set__(self, value)
@@ -86,6 +86,9 @@ class OwnedParameter(nn.Parameter):
     @grad.deleter
     def grad(self) -> None:
         self.grad = None
+
+    def __repr__(self) -> str:  # type: ignore[override]
+        return repr(nn.Parameter(_rows(self), self.requires_grad))
 
     def __deepcopy__(self, memo: dict[int, Any]) -> nn.Parameter:
         """A plain parameter with the rows as they are."""
@@ -121,9 +124,8 @@ def _before(func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, 
     name = getattr(func, "__name__", "")
     is_plain = name in _PLAIN or name.startswith("is_") or (name.endswith("_") and name[:2] != "__")
     # What loads a state over it begins with the rows as they are, so that what it writes counts.
-    if is_plain and (name != "copy_" or sys._getframe(2).f_code is not _LOAD):
-        return
-    for each in _tensors(args, kwargs):
+    is_plain = is_plain and (name != "copy_" or sys._getframe(2).f_code is not _LOAD)
+    for each in _tensors(args[1:] if is_plain else args, kwargs):
         owner = owner_of(each)
         if owner is not None:
             owner.fetch()

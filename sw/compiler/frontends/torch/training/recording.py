@@ -41,6 +41,10 @@ class Samples:
     is_sorted: bool
     gradient: Callable[[Tensor], Tensor]
 
+    def gradient_of(self, grad: Tensor) -> Tensor:
+        """``gradient``."""
+        return self.gradient(grad)
+
 
 @dataclass(frozen=True)
 class Pair:
@@ -83,4 +87,13 @@ class Recorded(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> Any:
         """No gradient for the table, or PyTorch's where that is wanted."""
         kept: Sequence[Tensor] = ctx.saved_tensors  # raises if one was changed, or freed by another backward pass
-        return (ctx.record(ctx.samples, grad), None, None, None, *[None] * len(kept))
+        record = ctx.record if _is_accumulated(ctx.next_functions[0][0]) else Samples.gradient_of
+        return (record(ctx.samples, grad), None, None, None, *[None] * len(kept))
+
+
+def _is_accumulated(leaf: Any) -> bool:
+    """Whether a backward pass accumulates what comes to a leaf, and not ``torch.autograd.grad`` asks for it."""
+    try:
+        return bool(torch._C._will_engine_execute_node(leaf))
+    except RuntimeError:  # PyTorch does not say it of leaves in torch.autograd.grad
+        return False

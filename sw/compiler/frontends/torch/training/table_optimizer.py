@@ -21,6 +21,13 @@ Parameters = Iterable[Tensor] | Iterable[dict[str, Any]] | Iterable[tuple[str, T
 """What PyTorch's optimizers are given."""
 
 
+_PASSED_BY = (
+    "its last gradient came from PyTorch: no graph of the device recorded one (explain() of the graphs in "
+    "daedal.graphs(device) says why; there is none if the forward pass was not compiled, or if torch.compile has given "
+    "up after torch._dynamo.config.recompile_limit graphs of a function)"
+)
+
+
 class TableOptimizer(torch.optim.Optimizer, ABC):
     """An optimizer of PyTorch's, some of whose parameters are tables on a device: what is common in ``daedal.optim``.
 
@@ -78,6 +85,8 @@ class TableOptimizer(torch.optim.Optimizer, ABC):
             with torch.enable_grad():
                 loss = closure()
         with self.device.turn, torch.no_grad():
+            for owner in self._owners:
+                owner.is_passed_by = not owner.pairs and (owner.is_passed_by or owner.host_gradient is not None)
             self._step_tables()
             for owner in self._owners:
                 if owner.host_gradient is not None:
@@ -186,7 +195,12 @@ class TableOptimizer(torch.optim.Optimizer, ABC):
         lines = []
         for owner in self._owners:
             group = self._group(owner)
-            why = [owner.reason or self._why_not(owner, group, is_sparse=each) for each in (True, False)]
+            why = [
+                owner.reason
+                or self._why_not(owner, group, is_sparse=each)
+                or (_PASSED_BY if owner.is_passed_by else None)
+                for each in (True, False)
+            ]
             if why[0] == why[1]:
                 lines.append(f"{owner.name}: " + (f"in PyTorch, because {why[0]}" if why[0] else "on the device"))
             else:
