@@ -4,11 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import isfinite
 
-from xdsl.dialects import arith, vector
+from xdsl.dialects import arith
 from xdsl.dialects.builtin import FloatAttr
 from xdsl.ir import Operation, SSAValue
 
 from daedal.compiler.analysis.row_loops import is_within, loop_name, root_of
+from daedal.compiler.backend.accumulator_registers import registers_of
 from daedal.compiler.backend.callback_operations import callback_of
 from daedal.compiler.backend.joined_runs import JoinedRuns
 from daedal.compiler.backend.operands import Code, number
@@ -18,7 +19,7 @@ from daedal.compiler.backend.row_stages import vectors_of
 from daedal.compiler.backend.select_instructions import CallbackSelection
 from daedal.compiler.backend.software_pipelining import Overlap
 from daedal.compiler.backend.staged_nests import StagedRows
-from daedal.compiler.dialects import dlc, slc, slcv
+from daedal.compiler.dialects import dlc, slc
 from daedal.compiler.dialects.elements import why_not_converted
 from daedal.compiler.dialects.mach_execute import LengthOp
 from daedal.errors import UnsupportedOperation
@@ -215,33 +216,9 @@ class ExecuteCode:
         return [op for op in self.program.body.block.ops if isinstance(op, dlc.CallbackOp)]
 
     def _accumulators(self) -> dict[SSAValue, int]:
-        """Accumulator -> vector register.
-
-        Those that are cleared by their last read are empty before and after their nest, so that those of
-        another nest can be in the same registers; but not those that are set to one number as well.
-        """
-        nests: dict[SSAValue, set[int]] = {}
-        cleared, begun = set[SSAValue](), set[SSAValue]()
-        for op in self.program.body.block.ops:
-            if isinstance(op, slcv.AccumulatorOp):
-                nests[op.result] = set()
-        for callback in self._callbacks():
-            for access in callback.body.block.ops:
-                if isinstance(access, slcv.GetOp | slcv.SetOp):
-                    nests[access.accumulator].add(self.nests[callback.token.value.data])
-                if isinstance(access, slcv.GetOp) and access.clear is not None:
-                    cleared.add(access.accumulator)
-                if isinstance(access, slcv.SetOp) and isinstance(access.row.owner, vector.BroadcastOp):
-                    begun.add(access.accumulator)
-        shared = {value for value, used in nests.items() if value in cleared - begun and len(used) == 1}
-        registers = {value: n for n, value in enumerate(value for value in nests if value not in shared)}
-        first = len(registers)
-        taken: dict[int, int] = {}
-        for value in (value for value in nests if value in shared):
-            (nest,) = nests[value]
-            registers[value] = first + taken.setdefault(nest, 0)
-            taken[nest] += 1
-        self._limit("vector registers", first + max(taken.values(), default=0), self.config.vector_registers)
+        """Accumulator -> vector register."""
+        registers = registers_of(self.program, self.events)
+        self._limit("vector registers", len(set(registers.values())), self.config.vector_registers)
         return registers
 
     def _length(self, width: int, kind: LengthField) -> int:

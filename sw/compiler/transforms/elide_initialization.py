@@ -4,32 +4,24 @@
 Where work on an accumulator begins with setting it to +0.0 and ends, once for every such beginning, with
 reading it, the last read clears it instead. An empty register reads as +0.0, and all are empty when a launch
 starts. A maximum or minimum that takes the first row as it is needs that; with the option ``needed`` nothing else is
-changed. Where a callback reads an accumulator and then sets it to +0.0, the read clears it as well.
+changed. Where a callback reads an accumulator and then sets it to +0.0, the read clears it as well. Setting one to +0.0
+that is empty there, and behind its nest, is of no use.
 """
 
 from dataclasses import dataclass
-from math import copysign
 
 from xdsl.context import Context
-from xdsl.dialects import arith, func, vector
-from xdsl.dialects.builtin import FloatAttr, ModuleOp, UnitAttr
-from xdsl.ir import Operation, SSAValue
+from xdsl.dialects import func, vector
+from xdsl.dialects.builtin import ModuleOp, UnitAttr
+from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
+from daedal.compiler.analysis.empty_accumulators import is_empty_already, is_zero
 from daedal.compiler.dialects import slc, slcv
 from daedal.errors import UnsupportedOperation
 
 _KEEP = (slcv.KeepGreaterOp, slcv.KeepLessOp)
-
-
-def _is_zero(row: SSAValue) -> bool:
-    """Whether ``row`` is +0.0 in all elements."""
-    spread = row.owner
-    if not isinstance(spread, vector.BroadcastOp) or not isinstance(spread.source.owner, arith.ConstantOp):
-        return False
-    value = spread.source.owner.value
-    return isinstance(value, FloatAttr) and value.value.data == 0.0 and copysign(1.0, value.value.data) > 0
 
 
 def _callback(op: Operation) -> slc.CallbackOp:
@@ -62,7 +54,7 @@ def _elide(accumulator: slcv.AccumulatorOp, order: list[Operation]) -> None:
     if not accesses or len({id(_nest(op)) for op in accesses}) != 1:
         return
     first, last = accesses[0], accesses[-1]
-    if not isinstance(first, slcv.SetOp) or not _is_zero(first.row) or not isinstance(last, slcv.GetOp):
+    if not isinstance(first, slcv.SetOp) or not is_zero(first.row) or not isinstance(last, slcv.GetOp):
         return
     rows = [op.row if isinstance(op, slcv.SetOp) else op.results[0] for op in accesses]
     if any(slcv.width_of(row) != slcv.width_of(accumulator.result) for row in rows):
@@ -124,7 +116,7 @@ def _elide_again(accumulator: slcv.AccumulatorOp) -> None:
     users = [use.operation for use in accumulator.result.uses]
     if any(_is_compared(op) for op in users):
         return
-    for last in [op for op in users if isinstance(op, slcv.SetOp) and _is_zero(op.row)]:
+    for last in [op for op in users if isinstance(op, slcv.SetOp) and is_zero(op.row)]:
         here = [op for op in last.parent_block().ops if op in users]  # type: ignore[union-attr]
         reads = [op for op in here if isinstance(op, slcv.GetOp)]
         widths = {slcv.width_of(value) for value in (accumulator.result, last.row, *(read.result for read in reads))}
@@ -132,6 +124,20 @@ def _elide_again(accumulator: slcv.AccumulatorOp) -> None:
             callback = _callback(last)
             reads[0].clear = UnitAttr()
             Rewriter.erase_op(last)
+            _remove_unused(callback)
+
+
+def _elide_useless(accumulator: slcv.AccumulatorOp) -> None:
+    """Leave out what sets it to +0.0 where it is empty, if it is empty behind its only nest too."""
+    users = [use.operation for use in accumulator.result.uses]
+    nests = {id(nest): nest for nest in map(_nest, users)}
+    if len(nests) != 1 or any(_is_compared(op) for op in users):
+        return
+    (nest,) = nests.values()
+    for zero in [op for op in users if isinstance(op, slcv.SetOp) and is_zero(op.row)]:
+        if isinstance(nest, slc.ForOp) and is_empty_already(zero, nest):
+            callback = _callback(zero)
+            Rewriter.erase_op(zero)
             _remove_unused(callback)
 
 
@@ -160,4 +166,5 @@ class ElideInitialization(ModulePass):
                         _elide(accumulator, list(function.walk()))
                         if not self.needed:
                             _elide_again(accumulator)
+                            _elide_useless(accumulator)
                 _check_first(function)

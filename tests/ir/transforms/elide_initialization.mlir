@@ -35,6 +35,7 @@ func.func @running(%out: memref<?x8xf32>, %n: index) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %zero = arith.constant 0.0 : f32
+  %one = arith.constant 1.0 : f32
   %acc = slcv.accumulator : !slcv.accumulator<8>
   slc.for %b = %c0 to %n step %c1 : index, index {
     slc.callback "iteration"() {
@@ -46,6 +47,9 @@ func.func @running(%out: memref<?x8xf32>, %n: index) {
       ^bb0(%i: index):
         %s = slcv.get %acc : !slcv.accumulator<8> -> vector<8xf32>
         slcv.store %s, %out[%i, %c0] : vector<8xf32>, memref<?x8xf32>
+        %x = vector.broadcast %one : f32 to vector<8xf32>
+        %y = arith.addf %s, %x : vector<8xf32>
+        slcv.set %acc, %y : !slcv.accumulator<8>, vector<8xf32>
       }
     }
   }
@@ -121,6 +125,7 @@ func.func @sometimes(%out: memref<?x8xf32>, %n: index) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %zero = arith.constant 0.0 : f32
+  %one = arith.constant 1.0 : f32
   %acc = slcv.accumulator : !slcv.accumulator<8>
   slc.for %b = %c0 to %n step %c1 : index, index {
     %c = slc.alu "equal" %b, %c0 : !slc.stream<index>, index -> !slc.stream<i1>
@@ -129,6 +134,12 @@ func.func @sometimes(%out: memref<?x8xf32>, %n: index) {
       slcv.set %acc, %z : !slcv.accumulator<8>, vector<8xf32>
     }
     slc.for %p = %c0 to %n step %c1 : index, index {
+      slc.callback "iteration"() {
+        %x = vector.broadcast %one : f32 to vector<8xf32>
+        %a = slcv.get %acc : !slcv.accumulator<8> -> vector<8xf32>
+        %y = arith.addf %a, %x : vector<8xf32>
+        slcv.set %acc, %y : !slcv.accumulator<8>, vector<8xf32>
+      }
       slc.callback "end"(%b : !slc.stream<index>) {
       ^bb0(%i: index):
         %s = slcv.get %acc : !slcv.accumulator<8> -> vector<8xf32>
@@ -234,3 +245,83 @@ func.func @compared(%t: memref<?x8xf32>, %out: memref<?x8xf32>, %n: index) {
 // CHECK-LABEL: func.func @compared
 // CHECK:       %s = slcv.get %acc :
 // CHECK:       slcv.set %acc, %z
+
+// -----
+
+// Each block leaves it empty, so that it is empty when the next table begins.
+func.func @empty_already(%t: memref<?x8xf32>, %out: memref<?x8xf32>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %zero = arith.constant 0.0 : f32
+  %acc = slcv.accumulator : !slcv.accumulator<8>
+  slc.for %t0 = %c0 to %n step %c1 : index, index {
+    slc.callback "iteration"() {
+      %z = vector.broadcast %zero : f32 to vector<8xf32>
+      slcv.set %acc, %z : !slcv.accumulator<8>, vector<8xf32>
+    }
+    slc.for %b = %c0 to %n step %c1 : index, index {
+      slc.for %p = %c0 to %n step %c1 : index, index {
+        slc.callback "iteration"(%p : !slc.stream<index>) {
+        ^bb0(%i: index):
+          %x = slcv.fetch %t[%i, %c0] : memref<?x8xf32>, vector<8xf32>
+          %a = slcv.get %acc : !slcv.accumulator<8> -> vector<8xf32>
+          %y = arith.addf %a, %x : vector<8xf32>
+          slcv.set %acc, %y : !slcv.accumulator<8>, vector<8xf32>
+        }
+        slc.callback "end"(%b : !slc.stream<index>) {
+        ^bb0(%i: index):
+          %s = slcv.get %acc : !slcv.accumulator<8> -> vector<8xf32>
+          slcv.store %s, %out[%i, %c0] : vector<8xf32>, memref<?x8xf32>
+          %z = vector.broadcast %zero : f32 to vector<8xf32>
+          slcv.set %acc, %z : !slcv.accumulator<8>, vector<8xf32>
+        }
+      }
+    }
+  }
+  func.return
+}
+
+// CHECK-LABEL: func.func @empty_already
+// CHECK:       slc.for %t0
+// CHECK-NEXT:    slc.for %b
+// CHECK:         slcv.get %acc clear
+
+// -----
+
+// Without blocks a table leaves nothing, but the last row of its last block stays.
+func.func @not_empty(%t: memref<?x8xf32>, %out: memref<?x8xf32>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %zero = arith.constant 0.0 : f32
+  %acc = slcv.accumulator : !slcv.accumulator<8>
+  slc.for %t0 = %c0 to %n step %c1 : index, index {
+    slc.callback "iteration"() {
+      %z = vector.broadcast %zero : f32 to vector<8xf32>
+      slcv.set %acc, %z : !slcv.accumulator<8>, vector<8xf32>
+    }
+    slc.for %b = %c0 to %n step %c1 : index, index {
+      slc.callback "iteration"(%b : !slc.stream<index>) {
+      ^bb0(%i: index):
+        %s = slcv.get %acc : !slcv.accumulator<8> -> vector<8xf32>
+        slcv.store %s, %out[%i, %c0] : vector<8xf32>, memref<?x8xf32>
+        %z = vector.broadcast %zero : f32 to vector<8xf32>
+        slcv.set %acc, %z : !slcv.accumulator<8>, vector<8xf32>
+      }
+      slc.for %p = %c0 to %n step %c1 : index, index {
+        slc.callback "iteration"(%p : !slc.stream<index>) {
+        ^bb0(%i: index):
+          %x = slcv.fetch %t[%i, %c0] : memref<?x8xf32>, vector<8xf32>
+          %a = slcv.get %acc : !slcv.accumulator<8> -> vector<8xf32>
+          %y = arith.addf %a, %x : vector<8xf32>
+          slcv.set %acc, %y : !slcv.accumulator<8>, vector<8xf32>
+        }
+      }
+    }
+  }
+  func.return
+}
+
+// CHECK-LABEL: func.func @not_empty
+// CHECK:       slc.for %t0
+// CHECK-NEXT:    slc.callback "iteration"() {
+// CHECK:           slcv.set %acc

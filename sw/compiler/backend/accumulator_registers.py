@@ -1,0 +1,100 @@
+"""Which vector registers accumulators have: those of different nests can have the same."""
+
+import enum
+from collections.abc import Mapping, Sequence
+
+from xdsl.ir import SSAValue
+
+from daedal.compiler.analysis.row_loops import root_of
+from daedal.compiler.dialects import dlc, slc, slcv
+
+
+class Holds(enum.IntEnum):
+    """What a register may hold: nothing, which reads as +0.0; what its accumulator was set to; or what others left."""
+
+    NOTHING = 0
+    OWN = 1
+    OTHERS = 2
+
+
+def registers_of(program: dlc.ExecuteOp, events: Mapping[int, dlc.EventOp]) -> dict[SSAValue, int]:
+    """Accumulator -> vector register; ``events``: those that start callbacks, by token.
+
+    Accumulators of one nest that are empty behind it if they are before it share registers with such of other nests;
+    so do those that are set before they are read. Callbacks that do the same are then alike.
+    """
+    found = [op.result for op in program.body.block.ops if isinstance(op, slcv.AccumulatorOp)]
+    callbacks = {op.token.value.data: op for op in program.body.block.ops if isinstance(op, dlc.CallbackOp)}
+    own, empty, begun = list[SSAValue](), dict[int, list[SSAValue]](), dict[int, list[SSAValue]]()
+    for value in found:
+        tokens = [token for token, op in callbacks.items() if any(accesses(op, value))]
+        nests = {id(nest): nest for nest in (_nest(events[token]) for token in tokens)}
+        if len(nests) != 1:
+            own.append(value)
+            continue
+        ((number, nest),) = nests.items()
+        walk = _Walk(value, {events[token]: callbacks[token] for token in tokens})
+        if walk.loop(nest, Holds.NOTHING) is Holds.NOTHING:
+            empty.setdefault(number, []).append(value)
+            continue
+        walk.loop(nest, Holds.OTHERS)
+        if walk.reads_others:
+            own.append(value)
+        else:
+            begun.setdefault(number, []).append(value)
+    registers = {value: n for n, value in enumerate(own)}
+    for kind in (begun, empty):
+        first = len(set(registers.values()))
+        registers |= {value: first + n for values in kind.values() for n, value in enumerate(values)}
+    return registers
+
+
+def accesses(callback: dlc.CallbackOp, value: SSAValue) -> Sequence[slcv.GetOp | slcv.SetOp]:
+    """What a callback does with an accumulator."""
+    found = [op for op in callback.body.block.ops if isinstance(op, slcv.GetOp | slcv.SetOp)]
+    return [op for op in found if op.accumulator is value]
+
+
+class _Walk:
+    """Goes through a nest as the machine does, with all that a register may hold; ``callbacks`` by their events."""
+
+    def __init__(self, value: SSAValue, callbacks: Mapping[dlc.EventOp, dlc.CallbackOp]) -> None:
+        self._value, self._callbacks = value, callbacks
+        self.reads_others = False
+        """Whether it may have been read as others left it."""
+
+    def loop(self, loop: slc.ForOp, holds: Holds) -> Holds:
+        """What it may hold behind a loop."""
+        holds = self._event(loop, "begin", holds)
+        while True:
+            after = self._event(loop, "iteration", holds)
+            for op in loop.body.block.ops:
+                after = self.loop(op, after) if isinstance(op, slc.ForOp) else after
+            if after <= holds:
+                return self._event(loop, "end", holds)
+            holds = after
+
+    def _event(self, loop: slc.ForOp, name: str, holds: Holds) -> Holds:
+        for op in loop.body.block.ops:
+            if isinstance(op, dlc.EventOp) and op.event.data == name and op in self._callbacks:
+                after = self._callback(self._callbacks[op], holds)
+                holds = after if op.condition is None else max(holds, after)
+        return holds
+
+    def _callback(self, callback: dlc.CallbackOp, holds: Holds) -> Holds:
+        width = slcv.width_of(self._value)
+        for op in accesses(callback, self._value):
+            is_whole = slcv.width_of(op.row if isinstance(op, slcv.SetOp) else op.result) == width
+            if isinstance(op, slcv.SetOp):
+                holds = Holds.OWN if is_whole else max(holds, Holds.OWN)
+                continue
+            self.reads_others |= holds is Holds.OTHERS
+            if op.clear is not None:
+                holds = Holds.NOTHING if is_whole else max(holds, Holds.OWN)
+        return holds
+
+
+def _nest(event: dlc.EventOp) -> slc.ForOp:
+    loop = event.parent_op()
+    assert isinstance(loop, slc.ForOp)
+    return root_of(loop)
