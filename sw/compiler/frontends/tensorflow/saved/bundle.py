@@ -14,6 +14,7 @@ from daedal.compiler.frontends.tensorflow.graph import TYPES
 from daedal.compiler.frontends.tensorflow.saved.blocks import read_table
 from daedal.compiler.frontends.tensorflow.saved.checksum import crc32c, masked
 from daedal.compiler.frontends.tensorflow.saved.messages import read_message, varint
+from daedal.compiler.frontends.tensorflow.saved.slices import slices_of
 from daedal.driver.tables.table_sources import array_type, stand_in
 from daedal.errors import FileError, UnsupportedOperation
 
@@ -26,8 +27,8 @@ _MOST_SHARDS = 1 << 16
 class Bundle:
     """The tensors behind ``prefix``, by key; each is read, and its checksum looked at, when it is asked for.
 
-    Raises FileError for files that are not there, or damaged, UnsupportedOperation for tensors in slices, and for
-    another order of bytes.
+    Raises FileError for files that are not there, or damaged, UnsupportedOperation for tensors that are cut along
+    several axes, and for another order of bytes.
     """
 
     def __init__(self, prefix: Path) -> None:
@@ -39,12 +40,12 @@ class Bundle:
         if header.endianness:
             raise UnsupportedOperation(f"{index}: numbers must have their low bytes first: save the model again")
         self._shards = header.num_shards
-        self._entries: Mapping[str, bytes] = {key.decode("utf-8", "replace"): raw for key, raw in table.items()}
+        self._entries: Mapping[bytes, bytes] = table
 
     @property
     def keys(self) -> frozenset[str]:
         """What tensors are called."""
-        return frozenset(self._entries)
+        return frozenset(key.decode("utf-8", "replace") for key in self._entries)
 
     def shape(self, key: str) -> tuple[int, ...]:
         """The shape of a tensor."""
@@ -56,11 +57,23 @@ class Bundle:
         name = TYPES.get(entry.dtype)
         if name is None:
             raise UnsupportedOperation(f"{key} must be of numbers, not of TensorFlow's type {entry.dtype}")
+        if not entry.slices:
+            return stand_in(self._numbers(key, entry, shape, name), name)
+        axis, parts = slices_of(key, entry.slices, shape, self._said(key))
+        found = []
+        for part in parts:
+            said = f"{key} from {part.first} on"
+            piece = self._entry(said, part.key)
+            if piece.dtype != entry.dtype or piece.slices:
+                raise FileError(f"{self._said(said)} must be of {name}, as the whole is, and a tensor of its own")
+            found.append(self._numbers(said, piece, part.shape, name))
+        return stand_in(np.concatenate(found, axis), name)
+
+    def _numbers(self, key: str, entry: Any, shape: tuple[int, ...], name: str) -> Array:
         dtype = array_type(name)
         if any(size < 0 for size in shape) or prod(shape) * dtype.itemsize != entry.size:
             raise FileError(f"{self._said(key)} must have {entry.size} bytes, as the index says, for {shape} of {name}")
-        content = np.frombuffer(self._content(key, entry), dtype).reshape(shape)
-        return stand_in(content, name)
+        return np.frombuffer(self._content(key, entry), dtype).reshape(shape)
 
     def string(self, key: str) -> bytes:
         """The content of a tensor of one string: its length, a checksum of that, and itself."""
@@ -76,13 +89,12 @@ class Bundle:
             raise FileError(f"{self._said(key)} must be one string of {len(raw)} bytes, not of {size}")
         return raw[place + 4 :]
 
-    def _entry(self, key: str) -> Any:
-        if key not in self._entries:
+    def _entry(self, key: str, raw: bytes | None = None) -> Any:
+        """What the index has under ``raw``, that of ``key`` if it is None."""
+        raw = key.encode("utf-8", "replace") if raw is None else raw
+        if raw not in self._entries:
             raise FileError(f"{self.prefix}.index must have {shown(key)}, and has not: the model was saved without it")
-        entry = read_message("BundleEntry", self._entries[key], self._said(key))
-        if entry.slices:
-            raise UnsupportedOperation(f"{key} must be one tensor, not slices of one (a partitioned variable)")
-        return entry
+        return read_message("BundleEntry", self._entries[raw], self._said(key))
 
     def _content(self, key: str, entry: Any, *, is_string: bool = False) -> bytes:
         if not 0 <= entry.shard_id < self._shards or entry.offset < 0 or entry.size < 0:

@@ -46,7 +46,9 @@ Checkpointed 1:nodes:CheckpointedObject*
 CheckpointedObject 1:children:Reference* 2:attributes:SerializedTensor*
 SerializedTensor 1:name:string 2:full_name:string 3:checkpoint_key:string
 BundleHeader 1:num_shards:int 2:endianness:int
-BundleEntry 1:dtype:int 2:shape:Shape 3:shard_id:int 4:offset:int 5:size:int 6:crc32c:fixed32 7:slices:Other*
+BundleEntry 1:dtype:int 2:shape:Shape 3:shard_id:int 4:offset:int 5:size:int 6:crc32c:fixed32 7:slices:Slice*
+Slice 1:extent:Extent*
+Extent 1:start:int 2:length:int
 """
 """Message, and number, name and kind of its fields: ``*`` for several, ``{}`` for a mapping from names."""
 
