@@ -22,6 +22,7 @@ from daedal.runtime.batch.launches import by_bags
 from daedal.runtime.batch.members import Call, Join, Member, bind, can_share, is_in_list, is_of_model, kind_of
 from daedal.runtime.batch.plan import Plan, check_fits
 from daedal.runtime.batch.same_sizes import SameSizes
+from daedal.runtime.batch.strands import chain_of
 from daedal.runtime.copies import CopiedRows, made_of
 from daedal.runtime.diagnostics import check_row_0, named, say_where, warning_of, warning_of_list
 from daedal.runtime.explanation import Explanation
@@ -45,9 +46,19 @@ def _no_warning(record: Record) -> None:
     """There is nothing to warn of."""
 
 
-def _rooted(outputs: Mapping[str, Any]) -> None:
-    """Take the roots of what a launch gave."""
-    np.sqrt(outputs["out"], out=outputs["out"])
+def _filled(request: Request) -> Callable[[Mapping[str, Any]], None]:
+    """What the host does with what a launch gave for a request."""
+
+    def filled(outputs: Mapping[str, Any]) -> None:
+        if request.finish is not None:
+            request.finish(outputs["out"])
+
+    return filled
+
+
+def _request_alone(member: Member) -> Request:
+    """The request for an operation that is a launch of its own."""
+    return (chain_of(member) if is_in_list(member) else None) or member.request
 
 
 Compile = Callable[[Operation, bool], Kernel]
@@ -145,7 +156,7 @@ class Executable(Handle):
 
         def single(member: Member) -> "Tensor":
             try:
-                return call(member.call, member.request)
+                return call(member.call, _request_alone(member))
             except UnsupportedOperation as error:
                 return self._refuse(member.call, member.sources, error)
 
@@ -278,7 +289,7 @@ class Executable(Handle):
             runs = self._runs.get(call.name)
             if runs is None or runs.kernel is not kernel:
                 runs = self._runs[call.name] = StagedRuns(self.device, kernel)
-            filled = copied.filled if copied is not None else _rooted if request.is_root else lambda outputs: None
+            filled = copied.filled if copied is not None else _filled(request)
             launch, arrays = runs.submit(buffers, request.values, filled)
 
         def explain(error: IndexOutOfRange | InvalidOffsets) -> DaedalError:
@@ -318,7 +329,7 @@ class Executable(Handle):
             return apart
         present = {member.node for member in members}
         plan = Plan(members, [join for join in joins if present.issuperset(join.parts)], self.device.config)
-        if len(members) == 1 and not is_in_list(members[0]):
+        if len(members) == 1 and (not is_in_list(members[0]) or chain_of(members[0]) is not None):
             return [(plan, None)]
         try:
             check_fits(plan)
@@ -362,7 +373,7 @@ class Executable(Handle):
         if watched is None or runs is None or runs.form is None or not runs.form.is_repeated:
             return None
         operation = request.operation
-        if request.empty or needs_gradients():
+        if request.empty or request.finish is not None or needs_gradients():
             return None
         if (
             isinstance(operation, Bag)
@@ -386,7 +397,7 @@ class Executable(Handle):
         values: dict[fx.Node, Tensor] = {}
         for plan, kernel in self._plans(members, joins):
             if kernel is None:
-                values |= {member.node: self._dry_run(member.call, member.request) for member in plan.members}
+                values |= {member.node: self._dry_run(member.call, _request_alone(member)) for member in plan.members}
             else:
                 self._launched.append([member.call.name for member in plan.members])
                 empty = {result.node: zeros(*plan.form_of(result)) for result in plan.results}

@@ -1,6 +1,6 @@
 """One operation of a run, checked and in the form that a device takes, whatever framework it comes from."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -64,8 +64,8 @@ class Request:
         What the rows of the table, bytes, are; None if they are elements.
     others
         Further tables of a score, each with its name.
-    is_root
-        The host takes the root of each number that comes back: there are few, and the machine has one unit for it.
+    finish
+        What the host does with what comes back, in place; None for nothing.
     """
 
     operation: Bag | Lookup | Score
@@ -77,7 +77,7 @@ class Request:
     empty: float = 0.0
     form: QuantisedRows | None = None
     others: tuple[tuple[str, Source], ...] = ()
-    is_root: bool = False
+    finish: Callable[[Array], None] | None = None
 
     @property
     def out(self) -> tuple[int, ...]:

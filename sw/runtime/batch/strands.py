@@ -6,14 +6,16 @@ other rows: the host cuts bags into blocks, and lays the entries of each behind 
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from daedal.driver.memory.layout import row_pitch
 from daedal.hw.config.core import Config
+from daedal.runtime.batch.finish import finish
 from daedal.runtime.batch.members import Array, Entry, Member, Result
-from daedal.runtime.operations import BLOCKS, CHAIN, LANES, SINGLE, ZERO, BlockKind, Kind
+from daedal.runtime.operations import BLOCKS, CHAIN, DIVIDED, FIRST, LANES, SINGLE, ZERO, BlockKind, Kind
+from daedal.runtime.request import Request
 
 MOST_CHAINED = {CHAIN: None, BLOCKS: 9, LANES: 15}
 """Up to how many rows an order adds them up one after the other; None: whatever their number."""
@@ -84,6 +86,17 @@ def strands_of(member: Member) -> list[Strand]:
         chains = lengths[is_long], np.ones(is_long.sum(), np.int64)
         found.append(whole.taken(taken).strand(*_placed(chains, is_long), cut, width - cut))
     return found
+
+
+def chain_of(member: Member) -> Request | None:
+    """The request for the sums of an operation in its own order (``in_list``), of which the host makes the rest, if all
+    its bags are so short that they are added up one row after the other from +0.0; else None.
+    """
+    operation, most = member.operation, MOST_CHAINED[member.operation.order]
+    if operation.start == FIRST or (most is not None and np.diff(member.offsets).max(initial=0) > most):
+        return None
+    chain = replace(operation, mode="sum", order=CHAIN, start=ZERO, mean=DIVIDED)
+    return replace(member.request, operation=chain, finish=lambda sums: finish(member, sums))
 
 
 def entries_of_strands(result: Result, strands: Mapping[Member, Sequence[Strand]], config: Config) -> Iterator[Entry]:

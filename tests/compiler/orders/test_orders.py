@@ -68,23 +68,42 @@ def test_few_rows_are_a_chain_from_the_first_row(ddr3: daedal.Device, rng: np.ra
     assert same(run(ddr3, request)[0], expected)
 
 
-def test_a_batch_of_short_bags_runs_the_program_of_a_chain(ddr3: daedal.Device, rng: np.random.Generator) -> None:
+@pytest.mark.parametrize(("name", "longest"), [("blocks, mean", 9), ("lanes, weighted", 15), ("blocks", 0)])
+def test_a_batch_of_short_bags_runs_the_program_of_a_chain(
+    ddr3: daedal.Device, rng: np.random.Generator, name: str, longest: int
+) -> None:
     table = np.abs(numbers(rng, ROWS, 16)) + np.float32(1)
     runs = executable(ddr3)
 
-    def program(longest: int) -> Any:
-        request, expected = case(rng, table, np.array([0, longest, 3, 1]), "blocks")
+    def program(name: str, many: list[int]) -> Any:
+        request, expected = case(rng, table, np.array(many), name)
         assert same(runs(request)[0], expected)
-        return runs.ir("emb", "op0")
+        return runs.ir("mach", "op0")
 
-    short, long = program(9), program(10)
-    assert "emb.bag_list" in short and "emb.block_list" not in short
-    assert "emb.bag_list" in long and "emb.block_list" in long
-    assert program(9) == short
+    short, long = program(name, [0, longest, longest // 2, 1]), program(name, [0, longest + 16, 3, 1])
+    assert short != long
+    assert program(name, [longest]) == short == program(f"chain{', weighted' * ('weighted' in name)}", [longest, 2])
 
 
 def test_several_tables_are_one_launch(ddr3: daedal.Device, rng: np.random.Generator) -> None:
     made = [case(rng, numbers(rng, 20 + n, 16), lengths(rng, 10, 40), "blocks, mean") for n in range(26)]
+    runs = executable(ddr3)
+    for (_, expected), result in zip(made, runs(*(request for request, _ in made)), strict=True):
+        assert same(result, expected)
+    assert runs.stats.launches == 1
+
+
+@pytest.mark.parametrize("negative_zeros", [0, 1, 4], ids=["normal", "one with -0.0", "all with -0.0"])
+def test_several_widths_with_and_without_weights_are_one_launch(
+    ddr3: daedal.Device, rng: np.random.Generator, negative_zeros: int
+) -> None:
+    """Callbacks of nests that do the same are the same ones: so many others would not fit into a program."""
+    kinds = [("blocks", 16), ("blocks, mean", 16), ("blocks, root", 16), ("blocks", 8), ("lanes, weighted", 16)]
+    made = []
+    for n, (name, width) in enumerate(kinds):
+        table = numbers(rng, ROWS, width)
+        table[:4] = -0.0 if n < negative_zeros else 1.0
+        made.append(case(rng, table, lengths(rng, 20, 60), name))
     runs = executable(ddr3)
     for (_, expected), result in zip(made, runs(*(request for request, _ in made)), strict=True):
         assert same(result, expected)

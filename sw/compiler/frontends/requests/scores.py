@@ -71,7 +71,12 @@ def score_request(
     rows = int(np.prod(whole, dtype=np.int64))
     others = tuple(zip(names[1:], sources[1:], strict=True))
     result = (*whole, 1) if keeps_dim else tuple(whole)
-    return Request(operation, sources[0], buffers, {"length": inner}, rows, result, others=others, is_root=is_root)
+    finish = _take_roots if is_root else None  # of few numbers, and the machine has one unit for roots
+    return Request(operation, sources[0], buffers, {"length": inner}, rows, result, others=others, finish=finish)
+
+
+def _take_roots(sums: Array) -> None:
+    np.sqrt(sums, out=sums)
 
 
 def _rows(expression: str) -> list[str]:
