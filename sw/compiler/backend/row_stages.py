@@ -93,10 +93,13 @@ class Stages:
         What it does, in order, each with its stage.
     late
         Vector registers that another callback fills with a row that is not needed before the last stage.
+    sums_later
+        Rows are summed up a row later than they are made; so stage 1 comes behind stage 0.
     """
 
     steps: list[Step]
     late: list[int]
+    sums_later: bool = False
 
     @property
     def last(self) -> int:
@@ -121,19 +124,24 @@ def stages_of(
     constants: range,
     popped: Callable[[int], bool],
     fixed: list[bool],
+    *,
+    sums_later: bool = False,
 ) -> Stages | None:
     """The callback in at most ``most`` + 1 stages; None if nothing in it is slow, or it is not one of those that this
     is about.
 
     ``elements``: those that an instruction works on; ``constants``: scalar registers that do not change; ``popped``:
     whether a vector register is filled by a mere pop of another callback, which may come later; ``fixed``: of each
-    single number that is popped, whether it is the same for all rows.
+    single number that is popped, whether it is the same for all rows; ``sums_later``: rows that the callback makes are
+    summed up a row later, whatever is popped for that.
     """
     steps = _steps(_without_copies(code), elements, constants)
     if steps is None:
         return None
     for step in steps:
-        stages = [value.stage + value.maker.is_slow for value in step.operands.values() if value.maker is not None]
+        is_later = sums_later and mode(step.members) is Mode.REDUCE
+        stages = [value.stage + (value.maker.is_slow or (is_later and not value.is_single))
+                  for value in step.operands.values() if value.maker is not None]  # fmt: skip
         step.stage = min(max(stages, default=0), most)
     last = max(step.stage for step in steps)
     if not last:
@@ -141,7 +149,7 @@ def stages_of(
     for step in steps:
         if step.is_store:
             step.stage = last
-        if step.stage and step.pops(OperandKind.QUEUE):
+        if step.stage and step.pops(OperandKind.QUEUE) and not (sums_later and step.stage == 1):
             return None
     late = []
     for value in Stages(steps, []).values:
@@ -154,7 +162,7 @@ def stages_of(
             row.result.maker = row
             _replace(value, row.result)
             steps.insert(0, row)
-    return Stages(_popped_first(steps, fixed), late)
+    return Stages(_popped_first(steps, fixed), late, sums_later)
 
 
 def _length(value: Value) -> int:

@@ -108,6 +108,8 @@ class StagedCode:
                 self._places[id(value)] = base
                 base += value.delay + 1
                 continue
+            if self.stages.sums_later and not value.stage and value.delay and not value.is_fixed:
+                raise UnsupportedOperation("a number that waits for stage 1 must be in a register that rotates")
             for place in range(max(value.delay, 1)):
                 if not self.singles:
                     raise UnsupportedOperation("there are too few scalar registers for numbers that wait")
@@ -122,10 +124,13 @@ class StagedCode:
     def run(self, first: int, last: int) -> Code:
         """The stages from ``last`` down to ``first``, in an order in which little waits; registers rotate behind it."""
         code: Code = []
-        for stage in range(last, first - 1, -1):
+        order = list(range(last, first - 1, -1))
+        if self.stages.sums_later:
+            order.sort(key=lambda stage: stage == 1)
+        for stage in order:
             code += [dict(step.members) for step in self._copies if step.stage == stage]
             code += [self._instruction(step) for step in self.stages.steps if step.stage == stage]
-        ordered = in_good_order(code, self.beats)
+        ordered = code if self.stages.sums_later else in_good_order(code, self.beats)
         return finished(self._emptied(ordered, last), rotate=1, rotate_scalars=1)
 
     def _instruction(self, step: Step) -> Instruction:

@@ -6,6 +6,7 @@ the same order.
 """
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
 from xdsl.dialects import arith
@@ -13,6 +14,7 @@ from xdsl.dialects.builtin import IndexType, IntegerAttr, StringAttr
 from xdsl.ir import Operation, SSAValue
 
 from daedal.compiler.analysis.row_loops import constant_of, loop_name
+from daedal.compiler.backend.late_rows import LateRows, sums_wait
 from daedal.compiler.backend.operands import SCALAR, VECTOR, Code, Instruction, mode, number, operand
 from daedal.compiler.backend.row_stages import Stages, cleared_in, found_in, stages_of, vectors_of
 from daedal.compiler.backend.staged_code import StagedCode, reads_of, renumbered, writes_of
@@ -56,8 +58,23 @@ class StagedRows:
         if token is None or constant_of(nest.lower) != 0 or constant_of(nest.step) != 1:
             return None
         others = {other: code for other, code in codes.items() if other != token}
-        stages = self._stages(token, codes[token], others, nest)
+        if not others and sums_wait(codes[token], self.events[token], self._beats, self.config):
+            with suppress(UnsupportedOperation):
+                made = self._in_stages(nest, token, codes, whole, sums_later=True)
+                if made is not None:
+                    return made
+        return self._in_stages(nest, token, codes, whole, sums_later=False)
+
+    def _in_stages(
+        self, nest: slc.ForOp, token: int, codes: dict[int, Code], whole: dict[int, Code], *, sums_later: bool
+    ) -> tuple[dict[int, Code], str] | None:
+        """``staged``, of rows that end with that callback."""
+        others = {other: code for other, code in codes.items() if other != token}
+        stages = self._stages(token, codes[token], others, nest, sums_later=sums_later)
         if stages is None or not self._have_room(token, stages):
+            return None
+        late_rows = LateRows.of(nest, self.events[token], stages) if sums_later else None
+        if sums_later and late_rows is None:
             return None
         others = {other: _without_rows(code, stages.late) for other, code in others.items()}
         for register in stages.late:
@@ -75,10 +92,15 @@ class StagedRows:
         new |= {token: made.run(0, last), first: made.run(0, last - 1), first + 1: made.run(1, last)}
         if last > 1:
             new[first + 2] = made.run(1, last - 1)
+        if late_rows is not None and late_rows.late:
+            new |= {first + 3: made.run(0, 0), first + 4: made.run(last, last)}
         program = whole | new
         if sum(map(len, program.values())) > self.config.instructions or len(program) > self.config.callbacks:
             raise UnsupportedOperation("there is no room for the instructions of stages")
-        self._split(nest, token, first, last)
+        if late_rows is not None and late_rows.late:
+            late_rows.split(first)
+        else:
+            self._split(nest, token, first, last)
         rows = "1 row" if last == 1 else f"{last} rows"
         return new, f"{loop_name(nest)}: what a row ends with is done in {last + 1} stages, the last one {rows} later"
 
@@ -107,7 +129,9 @@ class StagedRows:
         event = self.events[token]
         return event.parent_op() is nest and event.event.data == "begin"
 
-    def _stages(self, token: int, code: Code, others: Mapping[int, Code], nest: slc.ForOp) -> Stages | None:
+    def _stages(
+        self, token: int, code: Code, others: Mapping[int, Code], nest: slc.ForOp, *, sums_later: bool
+    ) -> Stages | None:
         """The callback in stages, if no row needs anything of another one."""
         per_row = {each: other for each, other in others.items() if not self._is_begin(each, nest)}
         if any(one.get("rotate") or one.get("rotate_scalars") for other in others.values() for one in other):
@@ -129,7 +153,7 @@ class StagedRows:
         most = self.config.rotating_registers - 1
         pushes = [op for op in self.events[token].body.block.ops if isinstance(op, dlc.PushScalarOp)]
         fixed = [not isinstance(op.value.type, slc.StreamType) for op in pushes]
-        return stages_of(plain, self.elements, most, constants, lambda n: n in popped, fixed)
+        return stages_of(plain, self.elements, most, constants, lambda n: n in popped, fixed, sums_later=sums_later)
 
     def _is_once(self, token: int) -> bool:
         """Whether an event happens once in each turn of the outermost loop."""
