@@ -1,6 +1,7 @@
 """TorchRec's collections on one device: the bits of TorchRec itself, one launch, one trace for all batches."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from torch import Tensor, nn
 from torch.utils import _pytree as pytree
 
 import daedal
+from daedal.hw.config.core import Config
 
 pytestmark = [pytest.mark.frameworks, pytest.mark.filterwarnings("ignore")]
 
@@ -141,6 +143,44 @@ def test_torch_compile(device: daedal.Device, rng: np.random.Generator) -> None:
     graphs = daedal.graphs(device)
     assert len(graphs) <= 2 and all(graph.stats.launches == 1 for graph in graphs)
     torch._dynamo.reset()
+
+
+def quantised(collection: nn.Module) -> nn.Module:
+    """The same with rows of INT8."""
+    from torchrec import EmbeddingCollection
+    from torchrec.quant import embedding_modules
+
+    kind = embedding_modules.EmbeddingCollection if isinstance(collection, EmbeddingCollection) else None
+    observer = torch.ao.quantization.PlaceholderObserver.with_args
+    collection.qconfig = torch.ao.quantization.QConfig(  # type: ignore[assignment]
+        activation=observer(dtype=torch.float32), weight=observer(dtype=torch.qint8)
+    )
+    made: nn.Module = (kind or embedding_modules.EmbeddingBagCollection).from_float(collection)
+    return made
+
+
+def fused() -> nn.Module:
+    """A collection that is trained within its backward."""
+    from torchrec.modules.fused_embedding_modules import FusedEmbeddingBagCollection
+
+    options: Any = {"optimizer_type": torch.optim.SGD, "optimizer_kwargs": {"lr": 0.1}}
+    tables = bags().embedding_bag_configs()
+    made: nn.Module = FusedEmbeddingBagCollection(tables=tables, device=torch.device("cpu"), **options)
+    return made.eval()
+
+
+@pytest.mark.parametrize(
+    "make", [lambda: quantised(bags()), lambda: quantised(rows()), fused], ids=["bags", "rows", "fused"]
+)
+def test_collections_of_fbgemms_modules(make: Any, rng: np.random.Generator) -> None:
+    """FBGEMM's modules are in plain lists of these."""
+    config = replace(Config.preset("edge"), name="edge-quantised", quantised=1)
+    with daedal.Device.open("emulator", config=config) as machine:
+        module = make()
+        executable = daedal.compile(module, (keyed(6, rng),), device=machine)
+        for samples in (2, 5, 33):
+            check(module, executable, keyed(samples, rng))
+            assert executable.stats.launches == 1 and executable.explain().startswith("device: 5 of 5 operations")
 
 
 def test_bad_indices_name_the_table(device: daedal.Device, rng: np.random.Generator) -> None:

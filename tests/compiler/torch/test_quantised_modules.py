@@ -106,3 +106,26 @@ def test_a_pruned_table_is_pytorchs(quantised: daedal.Device) -> None:
     inputs = (torch.randint(0, 20, (30,)), torch.tensor([0, 7]), None, torch.zeros(20, dtype=torch.int32))
     with pytest.raises(daedal.UnsupportedOperation, match="pruned_weights must be False"):
         daedal.compile(bag, inputs, device=quantised)
+
+
+class Listed(nn.Module):
+    """Parts in a plain list, as TorchRec has them, one of which is a part by name too."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._bags = [quantised_bag(20, 16, 8), quantised_bag(20, 16, 4)]
+        self.first = self._bags[0]
+        self.others = (nn.Linear(2, 2),)
+
+    def forward(self, indices: Tensor) -> Tensor:
+        result: Tensor = self.first(indices) + self._bags[0](indices) + self._bags[1](indices)
+        return result
+
+
+def test_parts_in_lists(quantised: daedal.Device) -> None:
+    torch.manual_seed(4)
+    model, indices = Listed(), torch.randint(0, 20, (5, 4))
+    before, executable = list(model._bags), daedal.compile(model, (indices,), device=quantised)
+    assert same_bits(executable(indices), model(indices))
+    assert len(executable.offloaded) == 3 and executable.stats.launches == 1
+    assert model._bags == before and "bags.1.rows" in quantised.tables

@@ -3,6 +3,7 @@
 import copy
 import sys
 from collections.abc import Callable, Mapping
+from operator import is_not
 from typing import Any
 
 import torch
@@ -84,17 +85,52 @@ def with_operators(module: nn.Module, config: Config | None) -> nn.Module:
         makers |= {quantised.EmbeddingBag: _Bag, quantised.Embedding: _Lookup}
     if config is not None:
         makers |= dict.fromkeys(fbgemm_kinds(), lambda part: swapped(part, config))
-    kinds = tuple(makers)
-    return _swapped(module, makers) if any(isinstance(part, kinds) for part in module.modules()) else module
+    return _Swap(makers).of(module) if makers else module
 
 
-def _swapped(module: nn.Module, makers: Mapping[type[nn.Module], Maker]) -> nn.Module:
-    for kind, make in makers.items():
-        if isinstance(module, kind):
-            return make(module)
-    if not any(isinstance(part, tuple(makers)) for part in module.modules()):
-        return module
-    copied = copy.copy(module)
-    parts = {name: None if part is None else _swapped(part, makers) for name, part in module._modules.items()}
-    copied.__dict__["_modules"] = parts
-    return copied
+class _Swap:
+    """Puts other modules into the places of some, each of which is made once.
+
+    Parts are also those in lists and tuples that a module has as plain attributes, as TorchRec's have FBGEMM's: these
+    become parts by name, so that their tables have names.
+    """
+
+    def __init__(self, makers: Mapping[type[nn.Module], Maker]) -> None:
+        self._makers = makers
+        self._made: dict[int, nn.Module] = {}
+
+    def of(self, module: nn.Module) -> nn.Module:
+        """The module, or a copy with others as its parts."""
+        if id(module) not in self._made:
+            self._made[id(module)] = module  # if it has itself as a part
+            self._made[id(module)] = self._of(module)
+        return self._made[id(module)]
+
+    def _of(self, module: nn.Module) -> nn.Module:
+        if isinstance(module, torch.jit.ScriptModule):
+            return module
+        for kind, make in self._makers.items():
+            if isinstance(module, kind):
+                return make(module)
+        parts = {name: None if part is None else self.of(part) for name, part in module._modules.items()}
+        lists: dict[str, Any] = {
+            name: type(each)(map(self.of, each)) for name, each in vars(module).items() if _are_parts(each)
+        }
+        changed: dict[str, Any] = {
+            name: each for name, each in lists.items() if any(map(is_not, each, vars(module)[name]))
+        }
+        if not changed and all(part is module._modules[name] for name, part in parts.items()):
+            return module
+        copied = copy.copy(module)
+        known = {id(part) for each in parts.values() if each is not None for part in each.modules()}
+        for name, each in changed.items():
+            if not known.issuperset(map(id, each)):
+                parts[name.strip("_") if name.strip("_") not in vars(module) | parts else f"{name}_"] = nn.ModuleList(
+                    each
+                )
+        copied.__dict__ |= {**changed, "_modules": parts}
+        return copied
+
+
+def _are_parts(value: object) -> bool:
+    return type(value) in (list, tuple) and bool(value) and all(isinstance(each, nn.Module) for each in value)
