@@ -14,8 +14,8 @@ Made by `python -m bench.results` from `system.json`, `plans.json`, `hot.json` a
 [Systems](systems.md) and [hot rows](hot-rows.md) say what they are. The figures are of the commits {revisions}."""
 
 TILES_TEXT = """*Simulated*, `ddr3` on a channel of `litedram-ddr3-x16` for each tile, Zipf indices: cycles of a
-call that is queued behind another one, of the tile that takes longest by the plan or of one more at
-random, if that takes longer. All other tiles run on the [model](measuring/model.md), whose cycles
+call in the middle of a queue, of the tile that takes longest by the plan or of one more at random, if
+that takes longer. All other tiles run on the [model](measuring/model.md), whose cycles
 are in *longest ÷ shortest*. *Error* is that of the plan's prediction for a call alone, of the worse
 of the two tiles that are simulated. A tenth more bytes may go to copies."""
 
