@@ -5,13 +5,14 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager
 from typing import Any, Self, SupportsIndex
 
+from daedal.base.messages import shown
 from daedal.base.opened import Opened
 from daedal.base.process_resource import Owned
 from daedal.driver.device import MEMORY_BYTES, Device
 from daedal.driver.tables.table_sources import Source, TableCheck
 from daedal.driver.tables.table_store import Table
 from daedal.driver.targets.target_registry import TARGETS
-from daedal.errors import DaedalError, DeviceClosed, InvalidSystem
+from daedal.errors import DaedalError, DeviceClosed, InvalidSystem, UnsupportedOperation
 from daedal.hw.config.core import Config
 from daedal.system.plan import MOST_TILES
 
@@ -126,6 +127,7 @@ class System(Opened):
     @property
     def free_bytes(self) -> int:
         """Bytes of all tiles' memories that are not in use."""
+        self.check_open()
         return sum(tile.free_bytes for tile in self._tiles)
 
     @property
@@ -135,11 +137,13 @@ class System(Opened):
 
     def table_changed(self, tensor: Source) -> None:
         """The content of a tensor or array has changed, on all tiles; see ``Device.table_changed``."""
+        self.check_open()
         for tile in self._tiles:
             tile.table_changed(tensor)
 
     def reset(self) -> None:
         """Stop whatever runs on all tiles; tables and programs stay. Launches that have not ended are cancelled."""
+        self.check_open()
         for tile in self._tiles:
             tile.reset()
 
@@ -158,3 +162,11 @@ def _raised(work: Callable[[], None]) -> BaseException | None:
     except Exception as error:
         return error
     return None
+
+
+def check_device(device: object) -> None:
+    """Raise UnsupportedOperation for what is no device, and for a system: what else is done for one is for a tile."""
+    if isinstance(device, Device):
+        return
+    way_out = ": a System takes PyTorch modules only, so give one of its tiles" if isinstance(device, System) else ""
+    raise UnsupportedOperation(f"device must be what daedal.Device.open gives, not {shown(device)}{way_out}")

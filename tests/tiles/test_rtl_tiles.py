@@ -1,4 +1,4 @@
-"""Two tiles on the RTL: PyTorch's bits and the emulator's counts, faults in one of them, and cycles as planned."""
+"""Two and three tiles on the RTL: PyTorch's bits, the emulator's counts, faults in one of them, cycles as planned."""
 
 import numpy as np
 import pytest
@@ -11,11 +11,12 @@ from tests.tiles.test_tile_faults import Two, inputs_of
 pytestmark = [pytest.mark.rtl, pytest.mark.slow]
 
 
-def test_two_tiles_on_the_rtl(rng: np.random.Generator) -> None:
+@pytest.mark.parametrize("tiles", [2, 3])
+def test_tiles_on_the_rtl(tiles: int, rng: np.random.Generator) -> None:
     model, inputs = Two(), inputs_of(rng)
     found = []
     for target in ("verilator", "emulator"):
-        with daedal.System.open(target, config="edge", tiles=2) as system:
+        with daedal.System.open(target, config="edge", tiles=tiles) as system:
             plan = daedal.plan(model, system, sample=inputs, extra_bytes=2)
             executable = daedal.compile(model, inputs, device=system, plan=plan)
             assert same([executable(*inputs)], [model(*inputs)])

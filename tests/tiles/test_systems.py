@@ -5,6 +5,7 @@ import pickle
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -131,6 +132,9 @@ def test_a_closed_system_says_so(rng: np.random.Generator) -> None:
         future.result()
     with pytest.raises(daedal.DeviceClosed), system:
         pass
+    for what in (system.reset, lambda: system.free_bytes, lambda: system.table_changed(model.weight)):
+        with pytest.raises(daedal.DeviceClosed, match="of the system is closed: open a new system"):
+            what()
 
 
 def test_calls_of_several_threads(system: daedal.System, rng: np.random.Generator) -> None:
@@ -185,6 +189,13 @@ def test_loops_run_on_one_tile(system: daedal.System) -> None:
     arrays = (np.zeros(4, np.float32), np.zeros(4, np.float32))
     with pytest.raises(daedal.UnsupportedOperation, match=r"compile them for device=system.tiles\[0\]"):
         daedal.compile(double, arrays, device=system)
+
+
+def test_files_and_quantised_rows_are_for_one_tile(system: daedal.System, tmp_path: Path) -> None:
+    rows = daedal.quantized.Table.from_rows(bytes(200), format="fbgemm-int8", rows=10, dim=16)
+    for call in (lambda: daedal.load(tmp_path / "x", device=system), lambda: rows.bags(system, np.zeros((1, 1), int))):
+        with pytest.raises(daedal.UnsupportedOperation, match=r"not <System of 3 .*: a System takes PyTorch modules"):
+            call()
 
 
 def test_figures_of_tiles_together() -> None:

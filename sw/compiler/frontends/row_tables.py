@@ -29,6 +29,7 @@ from daedal.runtime.diagnostics import say_where
 from daedal.runtime.kernel_launch import run_kernel
 from daedal.runtime.request import Request
 from daedal.runtime.tensors import tensor_of
+from daedal.system.system import check_device
 
 if TYPE_CHECKING:  # tables do without PyTorch
     from torch.nn import Module
@@ -152,6 +153,7 @@ class Table:
         Raises IndexOutOfRange and InvalidOffsets as executables do, UnsupportedOperation for other arguments and for
         machines that have no such rows.
         """
+        check_device(device)
         if mode not in ("sum", "mean"):
             raise UnsupportedOperation(f"mode must be sum or mean, not {shown(mode)}")
         given = _integers("indices", indices)

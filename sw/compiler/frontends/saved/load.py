@@ -20,6 +20,7 @@ from daedal.runtime.saved.contents import SavedFunction, SavedTable
 from daedal.runtime.saved.files import SavedFile
 from daedal.runtime.saved.validity import check_contents
 from daedal.runtime.tensors import array_of
+from daedal.system.system import check_device
 
 Tables = Sequence[Any] | Mapping[str, Any]
 
@@ -44,8 +45,7 @@ def load(path: Path | str, *, device: Device, tables: Tables | None = None) -> E
     Raises FileError for a file that is none, of another version, damaged or not whole; ConfigMismatch for a device of
     another configuration; UnsupportedOperation for tables that are missing or of another type or shape.
     """
-    if not isinstance(device, Device):
-        raise UnsupportedOperation(f"device must be what daedal.Device.open gives, not {shown(device)}")
+    check_device(device)
     file = SavedFile(path)
     check_contents(file)
     file.check_config(device.config)

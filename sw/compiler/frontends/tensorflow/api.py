@@ -17,6 +17,7 @@ from daedal.compiler.bounds import check_bounds
 from daedal.compiler.opt_levels import BEST, check_opt
 from daedal.driver.device import Device
 from daedal.errors import UnsupportedOperation
+from daedal.system.system import check_device
 
 if TYPE_CHECKING:
     from daedal.compiler.frontends.tensorflow.executable import TensorFlowExecutable
@@ -65,8 +66,7 @@ def compile(
     """
     check_opt(opt)
     check_bounds(bounds)
-    if not isinstance(device, Device):
-        raise UnsupportedOperation(f"device must be what daedal.Device.open gives, not {shown(device)}")
+    check_device(device)
     check_installed()
     from daedal.compiler.frontends.tensorflow.importer import compiled
 
@@ -104,8 +104,7 @@ def load(
     """
     check_opt(opt)
     check_bounds(bounds)
-    if not isinstance(device, Device):
-        raise UnsupportedOperation(f"device must be what daedal.Device.open gives, not {shown(device)}")
+    check_device(device)
     if not isinstance(saved_model, str | Path):
         raise UnsupportedOperation(f"saved_model must be the path of a folder, not {shown(saved_model)}")
     from daedal.compiler.frontends.tensorflow.saved.load import loaded
