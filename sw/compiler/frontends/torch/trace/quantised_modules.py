@@ -124,13 +124,13 @@ class _Swap:
         copied = copy.copy(module)
         known = {id(part) for each in parts.values() if each is not None for part in each.modules()}
         for name, each in changed.items():
+            plain = name.strip("_")
             if not known.issuperset(map(id, each)):
-                parts[name.strip("_") if name.strip("_") not in vars(module) | parts else f"{name}_"] = nn.ModuleList(
-                    each
-                )
+                parts[f"{name}_" if plain in vars(module) | parts else plain] = nn.ModuleList(each)
         copied.__dict__ |= {**changed, "_modules": parts}
         return copied
 
 
-def _are_parts(value: object) -> bool:
+def _are_parts(value: Any) -> bool:
+    """Whether it is a plain list or tuple of modules."""
     return type(value) in (list, tuple) and bool(value) and all(isinstance(each, nn.Module) for each in value)
