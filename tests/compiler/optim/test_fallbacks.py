@@ -134,17 +134,15 @@ def test_double_backward(ddr3: daedal.Device) -> None:
 OTHERS: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "max": ({"mode": "max", "sparse": False}, {}, "the gradient of a maximum is PyTorch's"),
     "by frequency": ({"scale_grad_by_freq": True, "sparse": False}, {}, "scale_grad_by_freq"),
-    "momentum": ({"sparse": False}, {"momentum": 0.9, "dampening": 0.1}, "momentum changes all rows"),
-    "nesterov": ({"sparse": False}, {"momentum": 0.9, "nesterov": True}, "momentum changes all rows"),
-    "decay": ({"sparse": False}, {"weight_decay": 0.1}, "weight decay changes all rows"),
-    "maximize": ({"sparse": False}, {"maximize": True}, "with maximize"),
-    "sparse momentum": ({}, {"momentum": 0.9}, "momentum changes all rows"),
+    "maximize": ({"sparse": False}, {"momentum": 0.9, "maximize": True}, "with momentum or weight decay that"),
+    "fused": ({"sparse": False}, {"weight_decay": 0.1, "fused": True}, "with momentum or weight decay that"),
+    "sparse momentum": ({}, {"momentum": 0.9}, "momentum of sparse gradients"),
     "not a number": ({}, {"lr": math.nan}, "the learning rate is nan"),
     "infinite": ({"sparse": False}, {"lr": math.inf}, "the learning rate is inf"),
 }
 
 
-QUICK = ("max", "momentum", "not a number")
+QUICK = ("max", "sparse momentum", "not a number")
 
 
 @pytest.mark.parametrize(

@@ -83,6 +83,15 @@ def test_by_the_rule(ddr3: daedal.Device, width: int, is_sparse: bool) -> None:
     run.check()
 
 
+@pytest.mark.full
+def test_a_hundred_steps_by_the_rule(ddr3: daedal.Device) -> None:
+    generator = torch.Generator().manual_seed(1)
+    run = Rule(ddr3, pooled(ROWS, 64, mode="sum"))
+    for _ in range(100):
+        run.step(bags(ROWS, 150, 20, generator))
+    run.check()
+
+
 def test_checkpoints(ddr3: daedal.Device) -> None:
     generator = torch.Generator().manual_seed(1)
     inputs = [bags(ROWS, 40, 7, generator) for _ in range(10)]

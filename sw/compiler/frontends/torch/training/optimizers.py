@@ -8,9 +8,17 @@ import torch
 from torch import Tensor
 from torch.optim.adagrad import adagrad
 
+from daedal.compiler.frontends.python.function import KernelFunction
 from daedal.compiler.frontends.torch.training.owner import Owner, is_finite
 from daedal.compiler.frontends.torch.training.row_state import RowState
-from daedal.compiler.frontends.torch.training.steps import Update, arrays_of, kernel_for, stacked
+from daedal.compiler.frontends.torch.training.steps import (
+    Update,
+    arrays_of,
+    kept_function,
+    kernel_for,
+    of_all_rows,
+    stacked,
+)
 from daedal.compiler.frontends.torch.training.table_optimizer import Parameters, TableOptimizer
 from daedal.compiler.library import updates
 from daedal.driver.device import Device
@@ -20,8 +28,8 @@ class SGD(TableOptimizer, torch.optim.SGD):
     """``torch.optim.SGD``, with its arguments, whose tables are updated on a device.
 
     Sparse gradients are applied sample by sample, as PyTorch does it, and dense ones as they are where nothing but the
-    rows that have samples changes: with momentum, weight decay or ``maximize`` PyTorch takes dense gradients, and it
-    takes what sparse ones come to with momentum. All else is PyTorch's too. Results have PyTorch's bits.
+    rows that have samples changes; momentum, weight decay and ``maximize`` change all rows of tables with dense
+    gradients. Momentum of sparse ones is PyTorch's, and all else too. Results have PyTorch's bits.
 
     Parameters
     ----------
@@ -67,26 +75,54 @@ class SGD(TableOptimizer, torch.optim.SGD):
             return "its step is differentiated, which is PyTorch's"
         if not is_finite(lr):
             return f"the learning rate is {float(lr)}, with which PyTorch takes the step"
-        if group["weight_decay"] != 0:
-            return "weight decay changes all rows, in PyTorch"
-        if group["momentum"] != 0:
-            return "momentum changes all rows, in PyTorch"
-        if group["maximize"] and not is_sparse:
-            return "with maximize a step of a dense gradient may change the signs of zeros in all rows, in PyTorch"
-        kernel = kernel_for(getattr(updates, self._name(is_sparse, True)), owner.parameter.shape[1], self.device.config)
+        decay, momentum = group["weight_decay"], group["momentum"]
+        if is_sparse and (momentum != 0 or decay != 0):
+            return f"{'momentum' if momentum != 0 else 'weight decay'} of sparse gradients is PyTorch's"
+        if isinstance(decay, Tensor) or ((momentum or decay) and (group["maximize"] or group["fused"])):
+            return "PyTorch takes steps with momentum or weight decay that are fused, maximize, or have it as a tensor"
+        function = getattr(updates, self._name(is_sparse, True)) if is_sparse else self._dense(group)
+        kernel = kernel_for(function, owner.parameter.shape[1], self.device.config)
         return kernel if isinstance(kernel, str) else None
+
+    def _dense(self, group: dict[str, Any]) -> KernelFunction:
+        if (name := _of_all_rows(group)) is not None:
+            return kept_function(name)
+        found: KernelFunction = getattr(updates, self._name(False, True))
+        return found
 
     @staticmethod
     def _name(is_sparse: bool, has_scale: bool) -> str:
         return ("sgd" if is_sparse else "exact_sgd") + ("_scaled" if has_scale else "")
 
     def _update(self, owner: Owner, group: dict[str, Any]) -> Update | None:
+        lr, is_sparse = float(group["lr"]), owner.pairs[0].samples.is_sparse
+        numbers = {"rate": lr if group["maximize"] else -lr}
+        if not is_sparse and (name := _of_all_rows(group)) is not None:
+            arrays: dict[str, Any] = of_all_rows(owner, owner.pairs)
+            numbers["decay"] = group["weight_decay"]
+            if group["momentum"] != 0:
+                is_first = self.state[owner.parameter].get("momentum_buffer") is None
+                arrays["m"] = self._state_of(owner, "momentum_buffer", lambda: _no_momentum(owner)).buffer()
+                numbers |= {"keep": group["momentum"], "take": 1.0 if is_first else 1 - group["dampening"]}
+            return Update(owner, name, arrays, numbers)
         arrays = arrays_of(owner, owner.pairs)
         if not len(arrays["rows"]):
             return None
-        name = self._name(owner.pairs[0].samples.is_sparse, "scale" in arrays)
-        lr = float(group["lr"])
-        return Update(owner, name, arrays, {"rate": lr if group["maximize"] else -lr})
+        return Update(owner, self._name(is_sparse, "scale" in arrays), arrays, numbers)
+
+
+def _of_all_rows(group: dict[str, Any]) -> str | None:
+    """The step that changes all rows of a table with a dense gradient; None if rows without samples stay."""
+    has_decay, has_momentum = group["weight_decay"] != 0, group["momentum"] != 0
+    if not (has_decay or has_momentum or group["maximize"]):
+        return None
+    name = ("nesterov" if group["nesterov"] else "momentum") if has_momentum else "all_rows"
+    return name + ("_decay" if has_decay else "")
+
+
+def _no_momentum(owner: Owner) -> Tensor:
+    """What PyTorch's first step makes its gradient of."""
+    return torch.full(owner.parameter.shape, -0.0)
 
 
 class RowWiseAdagrad(TableOptimizer):
@@ -111,7 +147,6 @@ class RowWiseAdagrad(TableOptimizer):
         for name, value in (("lr", lr), ("eps", eps)):
             if float(value) < 0:
                 raise ValueError(f"{name} must be at least 0, not {value!r}")
-        self._states: dict[int, RowState] = {}
         with self._owned(device):
             torch.optim.Optimizer.__init__(self, params, {"lr": lr, "eps": eps})
 
@@ -121,13 +156,8 @@ class RowWiseAdagrad(TableOptimizer):
         kernel = kernel_for(updates.rowwise_adagrad_scaled, owner.parameter.shape[1], self.device.config)
         return kernel if isinstance(kernel, str) else None
 
-    def _state_of(self, owner: Owner) -> RowState:
-        """The state of a table; the host's memory of it is ``state[p]["sum"]``."""
-        host = self.state[owner.parameter].setdefault("sum", torch.zeros(len(owner.parameter)))
-        found = self._states.get(id(owner.parameter))
-        if found is None or found.host is not host:
-            found = self._states[id(owner.parameter)] = RowState(self.device, host)
-        return found
+    def _sums(self, owner: Owner) -> RowState:
+        return self._state_of(owner, "sum", lambda: torch.zeros(len(owner.parameter)))
 
     def _update(self, owner: Owner, group: dict[str, Any]) -> Update | None:
         arrays = stacked(owner, owner.pairs)
@@ -135,25 +165,7 @@ class RowWiseAdagrad(TableOptimizer):
             return None
         name = "rowwise_adagrad_scaled" if "scale" in arrays else "rowwise_adagrad"
         numbers = {"rate": -float(group["lr"]), "eps": float(group["eps"])}
-        return Update(owner, name, {**arrays, "h": self._state_of(owner).buffer()}, numbers)
-
-    def _has_changed(self, owner: Owner) -> None:
-        self._state_of(owner).go_ahead()
-
-    def _lose(self, owner: Owner, why: str) -> None:
-        if not self._state_of(owner).lose():
-            owner.lose(why, for_good=True)
-        else:
-            owner.lose(why)
-
-    def _sync_state(self) -> None:
-        for state in self._states.values():
-            state.sync()
-
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """PyTorch's; the device's state is uploaded again."""
-        torch.optim.Optimizer.load_state_dict(self, state_dict)
-        self._states.clear()
+        return Update(owner, name, {**arrays, "h": self._sums(owner).buffer()}, numbers)
 
     @staticmethod
     def _step_in_torch(optimizer: "RowWiseAdagrad") -> None:
@@ -165,10 +177,8 @@ class RowWiseAdagrad(TableOptimizer):
                 if (grad := parameter.grad) is None:
                     continue
                 if id(parameter) in owned:
-                    state = self._state_of(owned[id(parameter)])
-                    state.sync()
-                    _rowwise_step(parameter.detach(), grad, state.host, float(group["lr"]), group["eps"])
-                    state.changed()
+                    sums = self.state[parameter].setdefault("sum", torch.zeros(len(parameter)))
+                    _rowwise_step(parameter.detach(), grad, sums, float(group["lr"]), group["eps"])
                 else:
                     self._elementwise_step(parameter, grad, group)
 

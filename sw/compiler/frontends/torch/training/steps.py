@@ -12,7 +12,7 @@ from daedal.base.float_mode import default_float_mode
 from daedal.compiler.frontends.python.function import KernelFunction
 from daedal.compiler.frontends.torch.training.owner import Owner
 from daedal.compiler.frontends.torch.training.recording import Array, Pair, Samples, accumulated
-from daedal.compiler.library import kept_updates, updates
+from daedal.compiler.library import dense_updates, kept_updates, updates
 from daedal.compiler.library.segments import Segments, segments
 from daedal.driver.device import Device
 from daedal.driver.memory.layout import line_pitch, row_pitch
@@ -39,13 +39,19 @@ def kernel_for(function: KernelFunction, width: int, config: Config) -> Kernel |
     return kernel
 
 
+def kept_function(name: str) -> KernelFunction:
+    """The kernel of this name that can be undone."""
+    found: KernelFunction = getattr(dense_updates if hasattr(dense_updates, name) else kept_updates, name)
+    return found
+
+
 class Update:
     """An update of one table that is checked, and not launched yet.
 
     Parameters
     ----------
     name
-        The kernel's, of ``compiler.library.updates`` and ``kept_updates``.
+        The kernel's, of ``compiler.library.updates`` and ``kept_updates``, or of ``dense_updates``.
     arrays
         What it is given beside the table ``w``, by name: arrays, or what is on the device.
     numbers
@@ -58,15 +64,15 @@ class Update:
 
     def place(self, table: Table) -> list[PlacedKernel]:
         """Put what it needs into device memory: launches behind each other, the last of which changes the table."""
-        device = self.owner.device
+        device, undo = self.owner.device, self.owner.undo
         buffers: dict[str, Any] = {"w": table, **self._arrays}
-        buffers |= self.owner.undo.begin(table, self._arrays["rows"])
-        self._numbers["tag"] = self.owner.undo.tag
-        kept = kernel_for(getattr(kept_updates, self._name), table.dim, device.config)
-        if not isinstance(kept, str):
-            return [self._placed(getattr(kept_updates, self._name), kept, buffers)]
-        keep = kept_updates.keep_with_state if "h" in buffers else kept_updates.keep
-        functions = [keep, getattr(updates, self._name)]
+        rows = buffers["rows"] if "rows" in buffers else np.arange(table.rows)
+        buffers |= undo.begin(table, rows, self._state)
+        self._numbers["tag"] = undo.tag
+        functions = [kept_function(self._name)]
+        if isinstance(kernel_for(functions[0], table.dim, device.config), str) and "rows" in buffers:
+            keep = kept_updates.keep_with_state if "h" in buffers else kept_updates.keep
+            functions = [keep, getattr(updates, self._name)]
         kernels = [kernel_for(each, table.dim, device.config) for each in functions]
         if wrong := [each for each in kernels if isinstance(each, str)]:
             raise UnsupportedOperation(f"parameter {self.owner.name!r}: {wrong[0]}")
@@ -83,7 +89,11 @@ class Update:
 
     def undo(self) -> None:
         """Write back what launches have changed, which have ended."""
-        self.owner.undo.restore(self._arrays.get("h"))
+        self.owner.undo.restore(self._state)
+
+    @property
+    def _state(self) -> Buffer | None:
+        return self._arrays.get("h") or self._arrays.get("m")
 
 
 def _shape(source: Table | Buffer | Array) -> tuple[int, ...]:
@@ -108,6 +118,17 @@ def arrays_of(owner: Owner, pairs: Sequence[Pair]) -> dict[str, Array]:
     if samples.scale is not None:
         arrays["scale"] = samples.scale[order][found.order]
     return arrays
+
+
+def of_all_rows(owner: Owner, pairs: Sequence[Pair]) -> dict[str, Array]:
+    """The same, with a segment for each row of the table and a scale for each sample."""
+    found = arrays_of(owner, pairs)
+    counts = np.zeros(len(owner.parameter) + 1, np.int64)
+    counts[found.pop("rows") + 1] = np.diff(found["seg"])
+    found.setdefault("scale", np.ones(len(found["src"]), np.float32))
+    if not len(found["grad"]):
+        found["grad"] = np.zeros((1, found["grad"].shape[-1]), np.float32)
+    return {**found, "seg": counts.cumsum()}
 
 
 def stacked(owner: Owner, pairs: Sequence[Pair]) -> dict[str, Array]:

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from daedal.compiler.frontends.torch.training.modules import Holders
 from daedal.compiler.frontends.torch.training.owner import Owner, own
 from daedal.compiler.frontends.torch.training.parameter import OwnedParameter, owner_of
+from daedal.compiler.frontends.torch.training.row_state import RowState
 from daedal.compiler.frontends.torch.training.steps import Interrupted, Update, run
 from daedal.driver.device import Device
 from daedal.errors import UnsupportedOperation
@@ -52,6 +53,7 @@ class TableOptimizer(torch.optim.Optimizer, ABC):
         self.device = device
         self._owners: list[Owner] = []
         self._others: dict[str, str] = {}
+        self._states: dict[int, RowState] = {}
         yield
         self._take(self.param_groups)
 
@@ -91,6 +93,9 @@ class TableOptimizer(torch.optim.Optimizer, ABC):
             for owner in self._owners:
                 if owner.host_gradient is not None:
                     owner.fetch()
+                    if (state := self._states.get(id(owner.parameter))) is not None:
+                        state.sync()
+                        state.changed()
             self._step_in_torch(self)
         return loss
 
@@ -148,12 +153,24 @@ class TableOptimizer(torch.optim.Optimizer, ABC):
     def _update(self, owner: Owner, group: dict[str, Any]) -> Update | None:
         """What the device does of a step; None for nothing."""
 
+    def _state_of(self, owner: Owner, name: str, initial: Callable[[], Tensor]) -> RowState:
+        """The state of a table, which the host has as ``state[p][name]``, after the first step that went well."""
+        host = self.state[owner.parameter].get(name)
+        found = self._states.get(id(owner.parameter))
+        if found is None or (host is not None and found.host is not host):
+            found = self._states[id(owner.parameter)] = RowState(self.device, initial() if host is None else host, name)
+        return found
+
     def _has_changed(self, owner: Owner) -> None:
         """The device has updated a parameter."""
+        if (state := self._states.get(id(owner.parameter))) is not None:
+            self.state[owner.parameter][state.name] = state.host
+            state.go_ahead()
 
     def _lose(self, owner: Owner, why: str) -> None:
-        """An update of a parameter has failed."""
-        owner.lose(why)
+        """An update of a parameter has failed, and cannot be undone."""
+        state = self._states.get(id(owner.parameter))
+        owner.lose(why, for_good=state is not None and not state.lose())
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forget gradients, PyTorch's and those that are recorded."""
@@ -173,7 +190,13 @@ class TableOptimizer(torch.optim.Optimizer, ABC):
             self._sync_state()
 
     def _sync_state(self) -> None:
-        """Let the host have what the device keeps beside tables."""
+        for state in self._states.values():
+            state.sync()
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """PyTorch's; the device's state is uploaded again."""
+        torch.optim.Optimizer.load_state_dict(self, state_dict)
+        self._states.clear()
 
     def release(self) -> None:
         """Give all parameters back to the host, with their rows: the optimizer is PyTorch's from then on."""

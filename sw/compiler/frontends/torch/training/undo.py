@@ -1,7 +1,5 @@
 """What a launch changes of a table, kept on the device as it was before, for a launch that fails."""
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -18,32 +16,35 @@ _FIRST_TAG, _TAGS = 0x0080_0000, 0x7F00_0000
 class Undo:
     """The rows of a table that a launch changes, with their numbers of state, as they were before.
 
-    Launches fill its buffers (``compiler.library.kept_updates``): row u of ``kept`` and number u of ``kept_h`` belong
-    to row ``rows[u]`` of the table, if ``done[u]`` is the launch's tag.
+    Launches fill its buffers (``compiler.library.kept_updates``): row u of ``kept`` and number u of ``kept_h``, or row
+    u of ``kept_m``, belong to row ``rows[u]`` of the table, if ``done[u]`` is the launch's tag.
     """
 
     def __init__(self, device: Device) -> None:
         self._device = device
         self._address: Address | None = None
-        self._room = self._pitch = self._launches = 0
+        self._room = self._pitch = self._state_bytes = self._launches = 0
         self._rows: NDArray[np.int64] = np.zeros(0, np.int64)
         self._table: Table | None = None
 
-    def begin(self, table: Table, rows: NDArray[np.int64]) -> dict[str, Buffer]:
-        """Buffers for a launch that changes these rows, by name. OutOfDeviceMemory if there is no room for them."""
-        count, pitch = len(rows), table.pitch
-        if self._address is None or count > self._room or pitch != self._pitch:
-            self._address = None
+    def begin(self, table: Table, rows: NDArray[np.int64], state: Buffer | None) -> dict[str, Buffer]:
+        """Buffers for a launch that changes these rows, and their state, by name. OutOfDeviceMemory if there is no room
+        for them.
+        """
+        count, pitch, state_bytes = len(rows), table.pitch, 0 if state is None else state.strides[0]
+        if self._address is None or count > self._room or (pitch, state_bytes) != (self._pitch, self._state_bytes):
+            self._address, self._state_bytes = None, state_bytes
             try:
                 self._reserve(min(2 * count, table.rows), pitch)
             except OutOfDeviceMemory:
                 self._reserve(count, pitch)
         self._launches += 1
         self._table, self._rows = table, rows
-        kept, kept_h, done = self._places()
+        kept, kept_state, done = self._places()
         return {
             "kept": Buffer(kept, (count, table.dim), (pitch, 4)),
-            "kept_h": Buffer(kept_h, (count,), (4,)),
+            "kept_h": Buffer(kept_state, (count,), (4,)),
+            "kept_m": Buffer(kept_state, (count, table.dim), (pitch, 4)),
             "done": Buffer(done, (count,), (4,)),
         }
 
@@ -55,25 +56,26 @@ class Undo:
     def _places(self) -> tuple[int, int, int]:
         assert self._address is not None
         first = int(self._address)
-        return first, first + self._room * self._pitch, first + self._room * (self._pitch + 4)
+        state = first + self._room * self._pitch
+        return first, state, state + self._room * self._state_bytes
 
     def _reserve(self, rows: int, pitch: int) -> None:
         self._address = self._device.allocator.allocate(
-            rows * (pitch + 8), BUFFER_ALIGNMENT, what="what a step changes, as it is,"
+            rows * (pitch + self._state_bytes + 4), BUFFER_ALIGNMENT, what="what a step changes, as it is,"
         )
         self._room, self._pitch = rows, pitch
         self._device.memory.write(self._places()[2], bytes(4 * rows))  # what was there may look like a tag
 
     def restore(self, state: Buffer | None) -> None:
-        """Write back what the launch has changed, in the table and in ``state``, float32[N], if it changes that."""
+        """Write back what the launch has changed, in the table and in the state, if it changes that."""
         table, memory, count = self._table, self._device.memory, len(self._rows)
         assert table is not None
-        kept, kept_h, done = self._places()
+        kept, kept_state, done = self._places()
+        changed = [(kept, table.address, table.pitch)]
+        if state is not None:
+            changed.append((kept_state, state.address, state.strides[0]))
         tags = np.frombuffer(memory.read(done, 4 * count), np.float32)
-        before = np.frombuffer(memory.read(kept, count * table.pitch), np.uint8).reshape(count, table.pitch)
-        numbers: NDArray[Any] = np.frombuffer(memory.read(kept_h, 4 * count), np.float32)
-        for place in np.flatnonzero(tags == np.float32(self.tag)):
-            row = int(self._rows[place])
-            memory.write(table.address + row * table.pitch, before[place].tobytes())
-            if state is not None:
-                memory.write(state.address + 4 * row, numbers[place].tobytes())
+        for source, target, size in changed:
+            before = np.frombuffer(memory.read(source, count * size), np.uint8).reshape(count, size)
+            for place in np.flatnonzero(tags == np.float32(self.tag)):
+                memory.write(target + int(self._rows[place]) * size, before[place].tobytes())
