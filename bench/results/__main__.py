@@ -49,7 +49,7 @@ def pages() -> dict[Path, str]:
         DOCS / "results-systems.md": systems_page.page(found),
         DOCS / "results-models.md": models_page.page(found["models"]),
         DOCS / "results-training.md": training_page.page(found["training"]),
-        DOCS / "results-types.md": types_page.page([found["types"], found["types-narrow16"]]),
+        DOCS / "results-types.md": types_page.page([found[name] for name in types_page.DOCUMENTS]),
         DOCS / "results-boards.md": boards_page.page(found["prediction"], files.boards(), history.read()),
         DOCS / "levels.svg": levels_picture.picture(found["layers"]["results"]["levels"]),
         DOCS / "limit.svg": limit_picture.picture(page.workload_rows(found)),

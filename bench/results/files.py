@@ -28,6 +28,14 @@ def _memories(names: Sequence[str]) -> tuple[str, ...]:
 STRUCTURES = tuple(structured_models.WORKLOADS)
 """Workloads over graphs, triples and blocks, with the data folder that ``DAEDAL_DATA`` names."""
 
+
+def _only(*patterns: str) -> tuple[str, ...]:
+    return tuple(word for pattern in patterns for word in ("--only", pattern))
+
+
+_PREDICTED = ("--no-host", "--target", "model")
+_WIDTHS = ("* 16", "* 32", "* 128", "fp8 * 64")
+
 RUNS: Mapping[str, tuple[str, ...]] = {
     "layers": ("layers", "handwritten", "levels", "launches", "linearity"),
     "host": ("speed", "overhead"),
@@ -39,6 +47,9 @@ RUNS: Mapping[str, tuple[str, ...]] = {
     "shapes-wide": ("--config", "wide", *_memories(("ideal", WIDE[0])), "shapes"),
     "types": (*_memories(NARROW), "types"),
     "types-narrow16": ("--no-host", "--config", "narrow16", *_memories(NARROW), "--only", "* 64", "types"),
+    "types-widths": (*_PREDICTED, "--config", "narrow16", *_memories(NARROW), *_only(*_WIDTHS), "types"),
+    "types-fp8": (*_PREDICTED, *_memories(NARROW), *_only("fp8 *"), "types"),
+    "types-wide": (*_PREDICTED, "--config", "wide", "--memory", WIDE[0], "types"),
     "structures": (*_memories(NARROW), *STRUCTURES),
     "structures-wide": ("--no-host", "--memory", WIDE[0], *STRUCTURES),
     "training": (*_memories(NARROW), "training"),

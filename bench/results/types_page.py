@@ -6,14 +6,19 @@ from typing import Any
 from bench.results.sections import one_line, rows_of
 from daedal.bench.report.table import Column, Row, column, markdown
 from daedal.bench.suites.element_types import NAME
+from daedal.bench.workloads.typed import MODES, TYPES
 
 HEAD = """# Types of elements
 
 Made by `python -m bench.results` from `bench/results/types*.json`; do not edit."""
 
-TEXT = """*Simulated*: cycles a row / share of the memory's limit / useful bytes of what its pins can move, by
-elements of a row ([what is measured](measuring/bench.md#types)). Useful bytes are those of rows (of integers with scale
-and bias), indices, offsets, weights and results."""
+DOCUMENTS = ("types", "types-fp8", "types-narrow16", "types-widths", "types-wide")
+"""Names of what is shown; PyTorch and FBGEMM are those of the first."""
+
+TEXT = """*Simulated*, and with ~ *predicted* by [the model](measuring/model.md): cycles a row / share of the memory's
+limit / useful bytes of what its pins can move, by elements of a row ([what is
+measured](measuring/bench.md#types)). Useful bytes are those of rows (of integers with scale and bias), indices,
+offsets, weights and results."""
 
 HOST = """*Measured* by the wall clock, beside other work on the computer: useful bytes of PyTorch's, and of FBGEMM's
 operators for inference where they have the type, ÷ what a triad moves; {processor}."""
@@ -37,7 +42,7 @@ def page(documents: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _table(rows: Sequence[Row], cell: Any) -> tuple[tuple[Column, ...], list[Row]]:
-    widths = dict.fromkeys(row["dim"] for row in rows)
+    widths = sorted({row["dim"] for row in rows})
     shown = (
         column("type", "type"), column("operation", "mode"), *(column(f"D = {dim}", str(dim), ">") for dim in widths),
         column("goal, D = 64", "goal"),
@@ -48,11 +53,15 @@ def _table(rows: Sequence[Row], cell: Any) -> tuple[tuple[Column, ...], list[Row
         entry[str(row["dim"])] = cell(row)
         if row.get("outcome"):
             entry["goal"] = row["outcome"]
-    return (shown if cell is _figures else shown[:-1]), list(found.values())
+    order = sorted(found, key=lambda entry: (TYPES.index(entry[0]), MODES.index(entry[1])))
+    return (shown if cell is _figures else shown[:-1]), [found[entry] for entry in order]
 
 
 def _figures(row: Row) -> str:
-    return f"{row['cycles_each']:.2f} / {row['limit_share']:.2f} / {row['useful_share']:.2f}"
+    cycles, useful = f"{row['cycles_each']:.2f}", f"{row['useful_share']:.2f}"
+    if row["target"] == "model":
+        return f"~{cycles} / – / {useful}"
+    return f"{cycles} / {row['limit_share']:.2f} / {useful}"
 
 
 def _shares(row: Row) -> str:

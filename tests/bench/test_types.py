@@ -116,7 +116,7 @@ def test_landed_gathers_take_what_gathers_of_the_same_bytes_do() -> None:
     checked = set()
     for row in (row for row in rows if row["type"] != "fp32" and (row["row_bytes"], row["memory"]) in cycles):
         same = cycles[row["row_bytes"], row["memory"]]
-        assert abs(row["cycles"] - same) < 0.01 * same, row["workload"]
+        assert abs(row["cycles"] - same) < 0.02 * same, row["workload"]
         checked.add((row["config"], row["type"], row["memory"]))
     assert {kind for _, kind, _ in checked} >= {"bf16", "fp16"} and len(checked) >= 2 * 2 * 2
 
@@ -165,11 +165,19 @@ def test_what_pytorch_has_not_is_fbgemms_alone(monkeypatch: pytest.MonkeyPatch) 
     assert row == {"torch_share": None, "fbgemm_share": 0.5, "triad_gb_s": 9.0} and seen == [(len, None)]
     monkeypatch.setattr(MadeTyped, "in_fbgemm", lambda made: None)
     assert element_types._on_host(Beside(), typed) == {"torch_share": None, "fbgemm_share": None}
+    assert "~1.00 / – / 0.50" in types_page.page([_document(typed, row)])
     assert "| fp8 | sum | – / 0.50 |" in types_page.page([_document(typed, row)])
 
 
 def _document(typed: Typed, row: Row) -> dict[str, Any]:
-    whole = {"type": typed.type, "mode": typed.mode, "dim": typed.dim, "memory": "ideal", "config": "edge"}
+    whole = {
+        "type": typed.type,
+        "mode": typed.mode,
+        "dim": typed.dim,
+        "memory": "ideal",
+        "config": "edge",
+        "target": "model",
+    }
     whole |= {"cycles_each": 1.0, "limit_share": 0.5, "useful_share": 0.5, **row}
     return {"facts": {"revision": "abc", "processor": "P"}, "results": {"types": [whole]}}
 
@@ -218,7 +226,7 @@ def test_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_page() -> None:
     row = {
         "type": "int8", "mode": "sum", "dim": 64, "memory": "ideal", "config": "ddr3-types", "cycles_each": 33.25,
-        "limit_share": 0.165, "useful_share": 0.15, "torch_share": 0.5, "fbgemm_share": 0.75,
+        "target": "verilator", "limit_share": 0.165, "useful_share": 0.15, "torch_share": 0.5, "fbgemm_share": 0.75,
         "outcome": "at most 34: reached",
     }  # fmt: skip
     document = {"facts": {"revision": "abc", "processor": "P"}, "results": {"types": [row, {**row, "type": "bf16"}]}}
