@@ -31,6 +31,7 @@ __all__ = [
     "OutOfDeviceMemory",
     "PlanMismatch",
     "ProgramError",
+    "ReadAfterStore",
     "StaleParameter",
     "ToolchainNotFound",
     "UnknownBoard",
@@ -167,6 +168,15 @@ class ProgramError(DaedalError):
 
     Raised for a truncated or altered program, an encoding that does not exist, or a fault of the program's
     own (a framing fault, for instance). The message gives the word or line. Compile or assemble it again.
+    """
+
+
+class ReadAfterStore(ProgramError):
+    """A launch reads a byte that it stores, and it is not sure that it does so before.
+
+    Raised by the emulator and the target ``model``, from the completion record of a launch; hardware reads what was
+    there before or after, and says nothing. The message gives the address, and the table that is there. Read each row
+    before its only store, or do it in two launches.
     """
 
 

@@ -22,8 +22,8 @@ FOLDER = Path(__file__).parent
 """Where its sources are."""
 
 _SOURCES = (
-    "address_map.h", "clock.h", "device_memory.h", "core.h", "store_unit.h", "legality.h", "narrow_rows.h",
-    "execute_unit.h", "bundle_dealer.h", "access_unit.h", "machine.h",
+    "address_map.h", "clock.h", "device_memory.h", "stored_bytes.h", "core.h", "store_unit.h", "legality.h",
+    "narrow_rows.h", "execute_unit.h", "bundle_dealer.h", "access_unit.h", "machine.h",
     "execute_unit.cpp", "access_config.cpp", "access_unit.cpp", "machine.cpp", "api.cpp",
 )  # fmt: skip
 FLAGS = ("-fno-strict-aliasing",)

@@ -63,6 +63,7 @@ bool AccessUnit::configure(const ProgramWord& word) {
     return true;
   }
   const StepControl control = step.control = StepControl::decode(value);
+  core_.streams |= control.store_enable && control.stream;
   for (std::uint64_t source : {control.scalar, control.token, control.store_base, control.store_index,
                                control.store_pitch, control.store_size, control.fetch_base, control.fetch_index,
                                control.fetch_pitch, control.fetch_size})

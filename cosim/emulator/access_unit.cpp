@@ -44,6 +44,8 @@ void AccessUnit::start() {
       if (levels_[level].control.interleave) interleaving_ = level;
       if (levels_[level].control.deal) dealing_ = level;
     }
+  in_order_ = interleaving_ == levels_.size() && dealing_ == levels_.size();
+  core_.loaded.clear();
   tell();
   lost_ = false;
   if (dealing_ < levels_.size()) dealer_.start(levels_[dealing_].contexts, core_.config.dealt_bundles);
@@ -247,6 +249,9 @@ bool AccessUnit::load(unsigned number, unsigned slot, const Frame& frame, std::u
   const std::uint64_t at = core_.space.map(address);  // elements never go on into another granule
   if (!core_.memory.contains(at, size))
     return poison(bundle, number, Cause::MEMORY_ERROR, 0, core_.space.line(address));
+  if (core_.stored.has(at, size) && !core_.unstored(address, size, Queue::NONE))
+    return poison(bundle, number, EmulatedCause::READ_AFTER_STORE, size, address);
+  if (!in_order_ && core_.may_store(at)) core_.loaded.put(at, size);
   loaded = core_.memory.read(at, size);
   if (load.control.is_signed && size < sizeof loaded) {
     const unsigned unused = 64 - 8 * size;
@@ -294,11 +299,12 @@ void AccessUnit::replace(const Level& level, std::uint64_t loaded, Bundle& bundl
 // takes its turn among the activations, and is the last that is given to them.
 bool AccessUnit::poison(const Bundle& bundle, unsigned level, std::uint64_t cause, std::uint64_t value,
                         std::uint64_t address) {
-  if (level < interleaving_ && !contexts_.empty() && cause != Cause::MEMORY_ERROR) {
+  const bool waits = cause != Cause::MEMORY_ERROR && cause != EmulatedCause::READ_AFTER_STORE;
+  if (waits && level < interleaving_ && !contexts_.empty()) {
     park(bundle).poisoned = true;
     return wait(level, cause, value);
   }
-  if (dealing_ < levels_.size() && cause != Cause::MEMORY_ERROR) {
+  if (waits && dealing_ < levels_.size()) {
     ++core_.counters[Counter::BUNDLES];
     poisoned_ = bundle;
     lost_ = true;
@@ -412,6 +418,9 @@ bool AccessUnit::fetch(unsigned level, const Step& step, const Bundle& bundle) {
   const std::uint64_t at = together ? core_.space.map.of_row(address) : SCATTERED;
   if (!(together ? core_.memory.contains(at, size) : core_.space.contains(address, size)))
     return core_.raise(Cause::MEMORY_ERROR, Queue::NONE, 0, core_.space.missing(address, size));
+  const bool one = together && !core_.space.map.is_copied(address);  // a memory address is enough
+  if (!(one && !core_.stored.has(at, size)) && !core_.unstored(address, size, name))
+    return fail(bundle, level, EmulatedCause::READ_AFTER_STORE, name, size, address);
   core_.clock.fetch(core_.space, control.queue, address, size, at);
   ++core_.counters[Counter::ROWS];
   core_.counters[Counter::LINES_READ] += core_.lines(address, size);

@@ -114,6 +114,7 @@ class AccessUnit {
   unsigned next_ = 0;              // context whose turn it is
   BundleDealer<Bundle> dealer_;
   unsigned dealing_ = 0;           // the level whose activations are dealt to contexts; as many as there are: none
+  bool in_order_ = true;           // no activations take turns
   bool lost_ = false;              // a poisoned bundle waits until all others are dealt:
   Bundle poisoned_;
   Fault poison_;                   // what is wrong with a poisoned bundle that waits for its turn

@@ -41,12 +41,14 @@ class AddressMap {
     return mapped;
   }
 
+  // Whether memory has several copies of what is there.
+  bool is_copied(std::uint64_t address) const { return (address >> place_bits_ & (CLASSES - 1)) == COPIED; }
+
   // The memory address from which a row is fetched that lies in one granule: of what is copied, each copy in turn, so
   // that copies which are not equal are noticed.
   std::uint64_t of_row(std::uint64_t address) const {
     const std::uint64_t mapped = (*this)(address);
-    return (address >> place_bits_ & (CLASSES - 1)) == COPIED ? (mapped & ~port_bits_) | (turn_++ * page_ & port_bits_)
-                                                              : mapped;
+    return is_copied(address) ? (mapped & ~port_bits_) | (turn_++ * page_ & port_bits_) : mapped;
   }
 
   // Bytes from an address to the end of its granule: so many follow each other in memory.

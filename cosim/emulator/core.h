@@ -8,6 +8,7 @@
 #include "address_map.h"
 #include "clock.h"
 #include "device_memory.h"
+#include "stored_bytes.h"
 
 namespace daedal {
 
@@ -94,6 +95,9 @@ class Fifo {
   bool empty() const { return head_ == tail_; }
   bool full() const { return tail_ - head_ == QUEUE_ENTRIES; }
   T& front() { return entries_[head_ % QUEUE_ENTRIES]; }
+  std::size_t size() const { return tail_ - head_; }
+  // The entry so many behind the front.
+  const T& behind(std::size_t count) const { return entries_[(head_ + count) % QUEUE_ENTRIES]; }
   void push(T value) { entries_[tail_++ % QUEUE_ENTRIES] = std::move(value); }
   void pop() { ++head_; }
   void clear() { head_ = tail_ = 0; }
@@ -121,6 +125,11 @@ struct StoreAddress {
   bool stream;
 };
 
+struct StoreRow {
+  std::vector<std::uint8_t> bytes;
+  std::uint64_t order;  // rows that had been popped
+};
+
 struct Fault {
   std::uint64_t cause = Cause::NONE, level = 0, queue = Queue::NONE, value = 0, address = 0;
   std::uint64_t registers[MAX_REGISTERS] = {};
@@ -133,14 +142,25 @@ struct TraceEntry {
 
 constexpr std::size_t TRACE_ENTRIES = 1 << 22;  // what comes later is not kept
 
+constexpr std::uint64_t queue_of(std::uint64_t fetch_queue) {
+  return fetch_queue == FetchQueue::VECTOR0   ? Queue::VECTOR0
+         : fetch_queue == FetchQueue::VECTOR1 ? Queue::VECTOR1
+                                              : Queue::STREAM;
+}
+
 struct Core {
   // Works on a memory that somebody else owns, and that outlives it.
   Core(const Config& configuration, DeviceMemory& device_memory)
-      : config(configuration), memory(device_memory), space(config, memory) {}
+      : config(configuration), memory(device_memory), space(config, memory), stored(memory.size()), loaded(memory.size()) {}
 
   Config config;
   DeviceMemory& memory;
   Space space;
+  StoredBytes stored;                // by the launch in work
+  StoredBytes loaded;                // by its nest, of what it may store, if activations take turns
+  bool streams = false;              // whether it has a store stream
+  std::vector<Row> popped;           // from vector queues, if it has, or while rows wait to be stored
+  std::uint64_t popped_before = 0;  // rows that are not in `popped` any more
   Clock clock{config};
   Fault fault;
   std::array<std::uint64_t, Counter::limit> counters{};
@@ -151,7 +171,7 @@ struct Core {
   Fifo<std::uint64_t> scalars;
   std::array<Fifo<Row>, FetchQueue::limit> rows;  // indexed by FetchQueue
   Fifo<StoreAddress> store_addresses;
-  Fifo<std::vector<std::uint8_t>> store_data;
+  Fifo<StoreRow> store_data;
   std::int64_t budget = 0;  // bundles, steps, instructions and program words to go in this slice
   bool traced = false;
   std::vector<TraceEntry> trace;
@@ -167,6 +187,59 @@ struct Core {
       fault.address = address;
     }
     return false;
+  }
+
+  // Raises a fault if the launch has stored some of these bytes. Always false then: what is read may be older on the RTL.
+  bool unstored(std::uint64_t address, std::uint64_t size, std::uint64_t queue) {
+    return space.pieces(address, size, [&](auto at, auto offset, auto bytes) {
+      const std::uint64_t found = stored.find(at, bytes);
+      return found == ~0ull || raise(EmulatedCause::READ_AFTER_STORE, queue, size, space.width.low(address + offset + found - at));
+    });
+  }
+
+  // Raises a fault if some of these bytes, which are to be stored at an address, in memory at `at`, may not have been read
+  // yet: they are of a row in a queue, or of one that was popped behind the last row of the execute unit that is stored, or
+  // an activation that takes turns with others loads them.
+  bool unread(std::uint64_t address, std::uint64_t at, std::uint64_t size) {
+    if (rows[0].empty() && rows[1].empty() && rows[2].empty() && popped.empty() && loaded.empty()) return true;
+    for (std::uint64_t queue = 0; queue < rows.size(); ++queue)
+      for (std::size_t k = 0; k < rows[queue].size(); ++k)
+        if (!apart(rows[queue].behind(k), at, size, queue_of(queue))) return false;
+    for (const Row& row : popped)
+      if (!apart(row, at, size, Queue::NONE)) return false;
+    const std::uint64_t found = loaded.find(at, size);
+    return found == ~0ull || raise(EmulatedCause::READ_AFTER_STORE, Queue::NONE, size, space.width.low(address + found - at));
+  }
+
+  // Whether the launch may store a byte at this memory address.
+  bool may_store(std::uint64_t at) const {
+    return at / STORE_GRANULE >= window.first && at / STORE_GRANULE <= window.last;
+  }
+
+  // A row was popped.
+  void pop(const Row& row) {
+    if (streams || !store_data.empty())
+      popped.push_back(row);
+    else
+      ++popped_before;
+  }
+
+  // Rows popped so far.
+  std::uint64_t pops() const { return popped_before + popped.size(); }
+
+  // The execute unit stored a row when so many had been popped.
+  void forget(std::uint64_t order) {
+    if (!popped.empty()) popped.erase(popped.begin(), popped.begin() + (order - popped_before));
+    popped_before = order;
+  }
+
+  // Raises a fault if a row has some of the bytes from memory address `at` on.
+  bool apart(const Row& row, std::uint64_t at, std::uint64_t size, std::uint64_t queue) {
+    return space.pieces(row.address, row.size, [&](auto here, auto offset, auto bytes) {
+      if (here >= at + size || at >= here + bytes) return true;
+      const std::uint64_t inside = at > here ? at - here : 0;
+      return raise(EmulatedCause::READ_AFTER_STORE, queue, row.size, space.width.low(row.address + offset + inside));
+    });
   }
 
   template <class T>
@@ -205,13 +278,12 @@ struct Core {
     store_addresses.clear();
     store_data.clear();
     trace.clear();
+    stored.clear();
+    loaded.clear();
+    streams = false;
+    popped.clear();
+    popped_before = 0;
   }
 };
-
-constexpr std::uint64_t queue_of(std::uint64_t fetch_queue) {
-  return fetch_queue == FetchQueue::VECTOR0   ? Queue::VECTOR0
-         : fetch_queue == FetchQueue::VECTOR1 ? Queue::VECTOR1
-                                              : Queue::STREAM;
-}
 
 }  // namespace daedal

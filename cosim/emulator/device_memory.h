@@ -14,6 +14,7 @@ class DeviceMemory {
   ~DeviceMemory() { std::free(bytes_); }
   DeviceMemory(const DeviceMemory&) = delete;
   DeviceMemory& operator=(const DeviceMemory&) = delete;
+  std::uint64_t size() const { return size_; }
   bool allocated() const { return bytes_ != nullptr; }
   bool contains(std::uint64_t address, std::uint64_t size) const { return address <= size_ && size <= size_ - address; }
   // Bytes from an address to the end of memory; 0 behind it.

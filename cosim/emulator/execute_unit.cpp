@@ -285,6 +285,7 @@ bool ExecuteUnit::operand(const Operand& operand, std::uint64_t elements, float 
 bool ExecuteUnit::pop_row(const Operand& operand, std::uint64_t elements, const float** data, bool headed) {
   const Row row = core_.rows[operand.number].front();
   core_.rows[operand.number].pop();
+  core_.pop(row);
   const std::uint64_t taken = numbers_ = std::exchange(heads_[operand.number], 0);
   const std::uint64_t kind = is_converted(operand.number) ? kind_ : std::uint64_t{LengthField::ELEMENTS};
   const bool fits = headed ? taken == 0 && is_unsigned(kind) : taken == 0 || (taken == HEAD_WORDS && is_unsigned(kind));

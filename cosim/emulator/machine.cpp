@@ -161,6 +161,7 @@ bool Machine::word() {
   const std::uint64_t address = core_.space.width.low(program_ + position_ * WORD_BYTES);
   const std::uint64_t missing = core_.space.missing(address, WORD_BYTES);
   if (missing != NOWHERE) return core_.raise(Cause::MEMORY_ERROR, Queue::NONE, 0, missing);
+  if (!core_.unstored(address, WORD_BYTES, Queue::NONE)) return false;
   core_.counters[Counter::LINES_READ] += (position_ == 0 && !follows_) || address % core_.config.bus_bytes == 0;
   core_.clock.word(core_.space.map(address), position_ == 0, address);
   const std::uint64_t bits = core_.space.read(address, WORD_BYTES);

@@ -18,10 +18,11 @@ class StoreUnit {
     if (core_.store_data.empty() && !addresses.empty() && !addresses.front().stream) {
       const StoreAddress to = addresses.front();
       addresses.pop();
+      core_.forget(core_.pops());
       return write(to, data, size, to.size, Queue::STORE_DATA) && run();
     }
     const auto* bytes = static_cast<const std::uint8_t*>(data);
-    return core_.push(core_.store_data, {bytes, bytes + size}, Queue::STORE_DATA);
+    return core_.push(core_.store_data, {{bytes, bytes + size}, core_.pops()}, Queue::STORE_DATA);
   }
 
   // Writes whatever has both address and data; false after a fault.
@@ -39,7 +40,8 @@ class StoreUnit {
         written = write(to, core_.bytes(row, scratch_), row.size, whole(to.size), Queue::STREAM);
       } else {
         const auto& row = core_.store_data.front();
-        written = write(to, row.data(), row.size(), to.size, Queue::STORE_DATA);
+        core_.forget(row.order);
+        written = write(to, row.bytes.data(), row.bytes.size(), to.size, Queue::STORE_DATA);
         core_.store_data.pop();
       }
       if (!written) return false;
@@ -59,7 +61,7 @@ class StoreUnit {
     const std::uint64_t missing = core_.space.missing(to.address, inside);
     if (missing != NOWHERE) return core_.raise(Cause::MEMORY_ERROR, Queue::NONE, 0, missing);
     if (inside) {
-      core_.space.copy_to(to.address, inside, data);
+      if (!copy(to, inside, static_cast<const std::uint8_t*>(data))) return false;
       const std::uint64_t first = to.address / core_.config.bus_bytes;
       core_.counters[Counter::LINES_WRITTEN] += core_.lines(to.address, inside) - (first == last_line_);
       core_.counters[Counter::BYTES_WRITTEN] += inside;
@@ -69,6 +71,16 @@ class StoreUnit {
     if (inside == size) return true;
     const std::uint64_t outside = core_.space.width.low(to.address + inside);
     return core_.raise(Cause::STORE_WINDOW, Queue::NONE, 0, outside - outside % core_.config.bus_bytes);
+  }
+
+  // Puts bytes of a row into memory; false, with a fault, if they may not have been read yet.
+  bool copy(const StoreAddress& to, std::uint64_t size, const std::uint8_t* data) {
+    return core_.space.pieces(to.address, size, [&](auto at, auto offset, auto bytes) {
+      if (!core_.unread(to.address + offset, at, bytes)) return false;
+      std::memmove(core_.memory.at(at), data + offset, bytes);
+      core_.stored.put(at, bytes);
+      return true;
+    });
   }
 
   // Bytes of a row up to its first line outside of the launch's window.

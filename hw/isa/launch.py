@@ -114,6 +114,20 @@ class Cause(enum.Enum, shape=8):
     """A store outside of the launch's window."""
 
 
+class EmulatedCause(enum.Enum, shape=8):
+    """Causes that the emulator alone gives: the RTL does not notice, and what it does then is not specified."""
+
+    READ_AFTER_STORE = 128
+    """A byte that the launch stores, of which the machine's order does not say that it is read before
+    (docs/machine/launches.md). ADDRESS is that of the byte, VALUE how many bytes were to be read or stored with it.
+    """
+
+
+def cause_of(number: int) -> Cause | EmulatedCause:
+    """The cause that a record's head gives by this number; ValueError if there is none."""
+    return EmulatedCause(number) if number >= min(each.value for each in EmulatedCause) else Cause(number)
+
+
 class Queue(enum.Enum, shape=4):
     """Queues, as named by fault records and high-water marks."""
 

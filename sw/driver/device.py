@@ -51,8 +51,8 @@ class Device(Opened):
         superblock = config.superblock_bytes
         self._memory = DeviceMemory(target, config)
         self._allocator = Allocator(FIRST_ADDRESS, target.memory_bytes // superblock * superblock, config)
-        self._launcher = Launcher(target, registers, self._allocator, config, self._owned)
         self._tables = TableStore(config, self._allocator, self._write_table, table_check)
+        self._launcher = Launcher(target, registers, self._allocator, config, self._owned, self._tables.name_at)
         self._allocator.reclaim = self._make_room
         self._programs: dict[bytes, Address] = {}
         self._uneven: list[Table] = []

@@ -18,7 +18,17 @@ from daedal.driver.memory.regions import Region
 from daedal.driver.targets.registers import Registers
 from daedal.hw.config.core import LAUNCH_QUEUE_DEPTH, PRESETS, Config
 from daedal.hw.isa.address_mapping import PLAIN
-from daedal.hw.isa.launch import Cause, Counter, LaunchFlags, LaunchWord, Queue, RecordHead, RecordWord, State
+from daedal.hw.isa.launch import (
+    Cause,
+    Counter,
+    EmulatedCause,
+    LaunchFlags,
+    LaunchWord,
+    Queue,
+    RecordHead,
+    RecordWord,
+    State,
+)
 from daedal.hw.isa.program import Program, pack, unpack
 from daedal.hw.isa.registers import Control, Register
 from daedal.runtime.futures import Pending, Submitted
@@ -320,6 +330,12 @@ FAULTS = [
     (Cause.MEMORY_SILENT, daedal.MemoryFault, daedal.DaedalError, "did not answer in launch"),
     (Cause.HANG, daedal.DeviceHang, daedal.DaedalError, "waits for the store data queue"),
     (Cause.STORE_WINDOW, daedal.ProgramError, daedal.DaedalError, "a store at 0x50 is outside of the memory"),
+    (
+        EmulatedCause.READ_AFTER_STORE,
+        daedal.ReadAfterStore,
+        daedal.ProgramError,
+        "reads and stores the byte at 0x50 .nest 1",
+    ),
 ]
 
 
@@ -341,8 +357,17 @@ def test_fault_becomes_an_exception_and_the_device_stays(dev, target, cause, kin
     assert dev.tables == {"t": table}
 
 
+def test_the_table_is_named_of_which_a_byte_is_read_and_stored(dev, target):
+    table = dev.bind_table("t", np.ones((4, 4), np.float32))
+    head = {"state": State.FAULTED, "cause": EmulatedCause.READ_AFTER_STORE}
+    for address, named in ((table.address, True), (table.address + 4 * table.pitch, False)):
+        target.outcome = {**head, "address": address}
+        with pytest.raises(daedal.ReadAfterStore, match=f"{address:#x}{' of table .t.' if named else ''} .nest"):
+            dev.run(PROGRAM)
+
+
 def test_every_cause_is_tested():
-    assert {cause for cause, *_ in FAULTS} == set(Cause) - {Cause.NONE}
+    assert {cause for cause, *_ in FAULTS} == {*Cause, *EmulatedCause} - {Cause.NONE}
 
 
 def test_cancelled_launch(dev, target):

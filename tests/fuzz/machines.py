@@ -17,7 +17,18 @@ from daedal.driver.targets.target import Counting, Target
 from daedal.driver.targets.target_registry import open_target
 from daedal.errors import DaedalError
 from daedal.hw.config.core import Config
-from daedal.hw.isa.launch import LEAST_FOLLOWING, RECORD_WORDS, Cause, Counter, Queue, RecordHead, RecordWord, State
+from daedal.hw.isa.launch import (
+    LEAST_FOLLOWING,
+    RECORD_WORDS,
+    Cause,
+    Counter,
+    EmulatedCause,
+    Queue,
+    RecordHead,
+    RecordWord,
+    State,
+    cause_of,
+)
 from daedal.hw.isa.program import WORD_BYTES, pack, unpack
 from daedal.hw.isa.registers import Control, Register
 from tests.fuzz.programs.case import Case
@@ -56,8 +67,8 @@ class Record:
         return State(self.head["state"])
 
     @property
-    def cause(self) -> Cause:
-        return Cause(self.head["cause"])
+    def cause(self) -> Cause | EmulatedCause:
+        return cause_of(self.head["cause"])
 
     def counter(self, counter: Counter) -> int:
         return self.words[RecordWord.COUNTERS.value + counter.value]
@@ -85,7 +96,7 @@ class Outcome:
 
     records: tuple[Record, ...]
     memory: bytes
-    fault: Cause
+    fault: Cause | EmulatedCause
     trace: tuple[TraceEntry, ...] = ()
     counted: dict[str, int] | None = None
 
@@ -158,7 +169,7 @@ class Machine:
         self._wait((before + len(cases)) % (1 << 32))
         last = PLACE + (len(cases) - 1) * PLACE_BYTES
         counted = target.counted(last) if isinstance(target, Counting) else None
-        fault = Cause(target.csr_read(Register.FAULT.value))
+        fault = cause_of(target.csr_read(Register.FAULT.value))
         records = tuple(self._record(PLACE + place * PLACE_BYTES) for place in range(len(cases)))
         trace = tuple(target.trace()) if isinstance(target, EmulatorTarget) else ()
         outcome = Outcome(records, target.mem_read(0, OUT_END), fault, trace, counted)

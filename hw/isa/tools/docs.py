@@ -131,7 +131,7 @@ _PAGES: Mapping[str, _Page] = {
         launch,
         "states, causes of faults, and queues",
         is_whole=False,
-        kinds=(launch.State, launch.Cause, launch.Queue),
+        kinds=(launch.State, launch.Cause, launch.EmulatedCause, launch.Queue),
     ),
 }
 

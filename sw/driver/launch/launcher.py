@@ -91,9 +91,15 @@ class Launcher(Handle):
     """
 
     def __init__(
-        self, target: Target, registers: Registers, allocator: Allocator, config: Config, owned: Owned
+        self,
+        target: Target,
+        registers: Registers,
+        allocator: Allocator,
+        config: Config,
+        owned: Owned,
+        table_at: Callable[[int], str | None] = lambda address: None,
     ) -> None:
-        self.owned = owned
+        self.owned, self._table_at = owned, table_at
         self._target, self._registers, self._config = target, registers, config
         self._checked = target.checked if isinstance(target, Predicting) else None
         self._counting = target if isinstance(target, Counting) else None
@@ -380,7 +386,7 @@ class Launcher(Handle):
             raw = self._target.mem_read(launch.record_address, RECORD_BYTES)
             record = Record.decode(raw, self._config, self._checked)
             if record.state is not State.DONE:
-                return None, fault_exception(record)
+                return None, fault_exception(record, self._table_at)
             if record.launch != launch.number:
                 return None, DaedalError(
                     f"the completion record must be of launch {launch.number}, not {record.launch}"

@@ -1,7 +1,7 @@
 """Completion records: what a launch did, decoded, and what a fault in it means to the user."""
 
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cache
 from typing import Any, NamedTuple
@@ -16,9 +16,19 @@ from daedal.errors import (
     LaunchCancelled,
     MemoryFault,
     ProgramError,
+    ReadAfterStore,
 )
 from daedal.hw.config.core import WATCHDOG_CYCLES, Config
-from daedal.hw.isa.launch import RECORD_WORDS, Cause, Counter, Queue, RecordHead, RecordWord, State
+from daedal.hw.isa.launch import (
+    RECORD_WORDS,
+    Cause,
+    Counter,
+    EmulatedCause,
+    Queue,
+    RecordHead,
+    RecordWord,
+    State,
+)
 from daedal.hw.isa.program import unpack
 
 RECORD_BYTES = 8 * RECORD_WORDS
@@ -37,7 +47,7 @@ def _named(prefix: str) -> tuple[tuple[str, Counter], ...]:
 
 _STALLS, _MARKS = _named("STALL_"), _named("MARK_")
 _STATES = {one.value: one for one in State}
-_CAUSES = {one.value: one for one in Cause}
+_CAUSES: dict[int, Cause | EmulatedCause] = {one.value: one for one in (*Cause, *EmulatedCause)}
 _QUEUES = {one.value: one for one in Queue}
 _HEAD, _VALUE, _ADDRESS, _REGISTERS, _FIRST = (
     int(word.value)
@@ -182,7 +192,7 @@ class Record(NamedTuple):
 
     launch: int
     state: State
-    cause: Cause
+    cause: Cause | EmulatedCause
     nest: int
     level: int
     queue: Queue
@@ -265,8 +275,16 @@ def _memory(record: Record) -> DaedalError:
     )
 
 
+def _order(record: Record, what: str) -> DaedalError:
+    return ReadAfterStore(
+        f"launch {record.launch} reads and stores the byte at {record.address:#x}{what} (nest {record.nest}, level "
+        f"{record.level}), and hardware may do either first: read each row before its only store, with row numbers of "
+        "which none is there twice, or do it in two launches"
+    )
+
+
 def _program(record: Record) -> DaedalError:
-    what = {
+    texts: dict[Cause | EmulatedCause, str] = {
         Cause.PROGRAM: f"word, token or instruction {record.value} does not exist on this machine, or is an END "
         "whose checksum is not that of the program",
         Cause.FRAMING: f"a row of {record.value} bytes was to be stored, and has another number of them"
@@ -276,12 +294,16 @@ def _program(record: Record) -> DaedalError:
         "fill, or is no multiple of what can be fetched or stored",
         Cause.STORE_WINDOW: f"a store at {record.address:#x} is outside of the memory that launch {record.launch} may "
         "write, as was said when it was submitted",
-    }[record.cause]
+    }
+    what = texts[record.cause]
     return ProgramError(f"{what} (nest {record.nest}, level {record.level}): compile or assemble the program again")
 
 
-def fault_exception(record: Record) -> DaedalError:
-    """The exception for a record that does not say DONE; it carries the record as ``.record``."""
+def fault_exception(record: Record, table_at: Callable[[int], str | None] = lambda address: None) -> DaedalError:
+    """The exception for a record that does not say DONE; it carries the record as ``.record``.
+
+    ``table_at`` tells which table is at an address.
+    """
     where = f"(nest {record.nest}, level {record.level})"
     error: DaedalError
     if record.state is State.CANCELLED:
@@ -308,6 +330,9 @@ def fault_exception(record: Record) -> DaedalError:
         )
     elif record.cause in (Cause.PROGRAM, Cause.FRAMING, Cause.ALIGNMENT, Cause.STORE_WINDOW):
         error = _program(record)
+    elif record.cause is EmulatedCause.READ_AFTER_STORE:
+        name = table_at(record.address)
+        error = _order(record, f" of table {name!r}" if name else "")
     elif record.cause in (Cause.MEMORY_ERROR, Cause.MEMORY_SILENT):
         error = _memory(record)
     elif record.cause is Cause.HANG:

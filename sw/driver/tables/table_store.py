@@ -134,6 +134,14 @@ class TableStore(Handle, Mapping[str, Table]):
     def __getitem__(self, name: str) -> Table:
         return self._residents[name].table
 
+    def name_at(self, address: int) -> str | None:
+        """The table that has this address of a program; None if none has."""
+        for name in self:
+            table = self[name]
+            if 0 <= address - table.address < table.rows * table.pitch:
+                return name
+        return None
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._residents)
 

@@ -25,6 +25,8 @@ class Dice:
     arguments: list[int] = field(default_factory=list)
     interleave: bool = False
     """Whether levels that can do so interleave activations; rows are short enough for that then."""
+    updates: bool = False
+    """Whether rows are read from where others are stored."""
     sizes: list[int] = field(default_factory=lambda: [4])
     """Sizes of the rows of this program, bytes."""
 

@@ -1,6 +1,7 @@
 """Random legal programs: nests, loads, events, rows and callbacks, for any configuration.
 
-A program keeps all rules of docs/machine/machine.md: it never faults, never hangs, and never reads what it stores.
+A program keeps all rules of docs/machine/machine.md: it never faults, never hangs, and never reads what it stores; but
+one that updates rows may, and then faults if it is not sure which comes first.
 """
 
 import numpy as np
@@ -25,11 +26,11 @@ WORK = 1500
 """About so many beats of rows may a nest move."""
 
 
-def legal_case(seed: int | list[int], config: Config) -> Case:
-    """The random legal program of this seed."""
+def legal_case(seed: int | list[int], config: Config, *, updates: bool = False) -> Case:
+    """The random legal program of this seed; one that updates rows may read what it stores."""
     rng = np.random.default_rng(seed)
     while True:
-        dice = Dice(rng, config)
+        dice = Dice(rng, config, updates=updates)
         case = Case.of(config, dice.below(IMAGES), Generator(dice).body(), dice.arguments)
         if len(case.words) <= MOST_WORDS:
             return case

@@ -56,6 +56,8 @@ class GroupMaker:
 
     def __init__(self, dice: Dice, known: Known) -> None:
         self.dice, self.known, self.config = dice, known, dice.config
+        self.read: tuple[Step, int] | None = None
+        """The step that fetches a row of the output for what is being made, and the row's bytes."""
 
     def for_callback(self, callback: Callback) -> Group:
         """The steps of one run of a callback."""
@@ -88,6 +90,7 @@ class GroupMaker:
 
     def pack(self, pushes: list[Push]) -> list[Step]:
         """Steps that make these pushes in this order."""
+        self.read = None
         steps, highest = [Step()], -1
         for push in pushes:
             if push.kind <= highest or self.dice.chance(0.1):
@@ -109,7 +112,15 @@ class GroupMaker:
             step.members |= {"token_enable": 1, "token": source}
             step.constants[StepField.TOKEN] = dice.pick(tokens)
         elif push.kind == STORE:
-            self.place(step, "store", OUT, OUT_END, push.size, STORE_STEP, 0)
+            if self.read is None or push.size > self.read[1] or dice.chance(0.2):
+                self.place(step, "store", OUT, OUT_END, push.size, STORE_STEP, 0)
+            else:  # where a row was read
+                for name in ("base", "index", "pitch"):
+                    step.members[f"store_{name}"] = self.read[0].members[f"fetch_{name}"]
+                    step.constants[StepField[f"STORE_{name.upper()}"]] = self.read[0].constants[
+                        StepField[f"FETCH_{name.upper()}"]
+                    ]
+                step.members["store_size"], step.constants[StepField.STORE_SIZE] = 0, push.size
             step.members |= {"store_enable": 1, "stream": int(push.stream)}
         else:
             bus = self.config.bus_bytes
@@ -118,7 +129,9 @@ class GroupMaker:
                 align = 1 << (last - 1).bit_length()
             elif dice.chance(0.7):
                 offset = 4 * dice.between(0, (bus - last) // 4)
-            self.place(step, "fetch", TABLE, TABLE_END, push.size, align, offset)
+            updates = dice.updates and dice.chance(0.6)
+            self.place(step, "fetch", *((OUT, OUT_END) if updates else (TABLE, TABLE_END)), push.size, align, offset)
+            self.read = (step, push.size) if updates else self.read
             step.members |= {"fetch_enable": 1, "queue": push.queue}
 
     def place(self, step: Step, row: str, low: int, high: int, size: int, align: int, offset: int) -> None:

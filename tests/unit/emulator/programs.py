@@ -16,11 +16,13 @@ from daedal.hw.isa.launch import (
     RECORD_WORDS,
     Cause,
     Counter,
+    EmulatedCause,
     LaunchWord,
     Queue,
     RecordHead,
     RecordWord,
     State,
+    cause_of,
 )
 from daedal.hw.isa.program import Program, Word, unpack
 from daedal.hw.isa.registers import Register
@@ -70,8 +72,8 @@ class Record:
         return State(self.head["state"])
 
     @property
-    def cause(self) -> Cause:
-        return Cause(self.head["cause"])
+    def cause(self) -> Cause | EmulatedCause:
+        return cause_of(self.head["cause"])
 
     @property
     def queue(self) -> Queue:
