@@ -13,7 +13,7 @@ nor the hardware description nor the compiler)::
     Several machines that share nothing, who of them does what, and what many devices with links would give.
 ``compile``
     Turns an ``nn.Module`` or an ``ExportedProgram`` into an executable for one device.
-``kernel``, ``dims``, ``f32``, ``i32``, ``i64``, ``zeros``, ``dot``, ``exp``, ``sqrt``, ``sigmoid``
+``kernel``, ``dims``, ``f32``, ``i32``, ``i64``, ``zeros``, ``distinct``, ``dot``, ``exp``, ``sqrt``, ``sigmoid``
     New operations as plain Python loops; ``compile`` takes a function with ``@daedal.kernel`` too.
 ``load``
     An executable from a file that its ``save`` wrote, without PyTorch and the compiler.
@@ -74,6 +74,7 @@ if TYPE_CHECKING:
     from daedal.compiler.frontends.python.names import (
         bf16,
         dims,
+        distinct,
         dot,
         exp,
         f16,
@@ -135,6 +136,7 @@ __all__ = [
     "compile",
     "dims",
     "disassemble",
+    "distinct",
     "dot",
     "exp",
     "f16",
@@ -167,6 +169,7 @@ _LAZY = {
     "compile": "daedal.compiler.api",
     "dims": "daedal.compiler.frontends.python.names",
     "disassemble": "daedal.hw.isa.tools.assembler",
+    "distinct": "daedal.compiler.frontends.python.names",
     "dot": "daedal.compiler.frontends.python.names",
     "exp": "daedal.compiler.frontends.python.names",
     "f16": "daedal.compiler.frontends.python.names",

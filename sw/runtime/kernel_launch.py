@@ -21,6 +21,7 @@ from daedal.hw.isa.address_mapping import PLAIN
 from daedal.hw.isa.elements import ROW_GRANULE
 from daedal.runtime.kernel import BufferSpec, Kernel
 from daedal.runtime.launch_arguments import Buffer
+from daedal.runtime.loops.distinct import check_distinct
 from daedal.runtime.tensors import array_of
 
 
@@ -138,7 +139,7 @@ def place_kernel(
         raise UnsupportedOperation(f"a run of this kernel must be given {', '.join(missing)} as well")
     for spec in kernel.buffers:
         if spec.is_distinct:
-            _check_distinct(spec.name, array_of(buffers[spec.name]))
+            check_distinct(spec.name, array_of(buffers[spec.name]))
     program = device.load_program(kernel.program)
     arena = device.arena()  # an interrupt leaves it to the launch, or to nobody
     placed = _place_all(device, arena, kernel, buffers)
@@ -152,20 +153,6 @@ def place_kernel(
     writes = [region_of(placed[spec.name]) for spec in kernel.buffers if spec.is_output]
     arguments = kernel.launch_arguments(placed, values)
     return PlacedKernel(run, lambda ended: device.submit(program, arguments, reads=reads, writes=writes, ended=ended))
-
-
-def _check_distinct(name: str, numbers: NDArray[Any]) -> None:
-    flat = numbers.reshape(-1)
-    if (flat[1:] > flat[:-1]).all():
-        return
-    found, counts = np.unique(flat, return_counts=True)
-    if len(found) < len(flat):
-        twice = int(found[counts > 1][0])
-        places = np.flatnonzero(flat == twice)[:2]
-        raise UnsupportedOperation(
-            f"{name} must not have a number twice, because it chooses rows that are read and written, and reads run "
-            f"ahead of writes; {twice} is its element {places[0]} and {places[1]}: give each row once"
-        )
 
 
 def region_of(buffer: Buffer) -> Region:

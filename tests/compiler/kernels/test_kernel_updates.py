@@ -1,5 +1,6 @@
 """Rows and numbers that are read and written again, which loaded numbers choose: no row twice."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -163,3 +164,70 @@ def test_only_where_they_choose_what_is_read_and_written(ddr3: daedal.Device, rn
     given = arguments("summed", rng, 8)
     made = daedal.compile(KERNELS["summed"], given, device=ddr3).kernels["summed"]
     assert [spec.name for spec in made.buffers if spec.is_distinct] == ["rows"]
+
+
+@daedal.kernel
+def placed(out: f32[N, D], x: f32[U, D], rows: i32[U], other: i64[U]):
+    """Rows that are only written, of which the kernel promises something."""
+    daedal.distinct(rows)
+    for u in range(U):
+        for d in range(D):
+            out[rows[u], d] = x[other[u], d]
+
+
+@pytest.mark.parametrize("opt", OPT_LEVELS)
+def test_a_promise_is_checked(ddr3: daedal.Device, opt: int, rng: np.random.Generator) -> None:
+    """Of the array that it is of, on the device, by the plain function, and from a file."""
+    rows, other = rng.permutation(60)[:40].astype(np.int32), rng.integers(0, 40, 40)
+    given = floats(rng, 60, 8), floats(rng, 40, 8), rows, other
+    check(ddr3, placed, *given, opt=opt)
+    executable = daedal.compile(placed, given, device=ddr3, opt=opt)
+    rows[9], rows[30], rows[39] = rows[4], rows[1], rows[0]
+    message = f"must not have a number twice, .*; {rows[4]} is its element 4 and 9: give each row once"
+    before = given[0].copy()
+    with pytest.raises(UnsupportedOperation, match=": rows " + message):
+        executable(*given)
+    with pytest.raises(UnsupportedOperation, match=message):
+        placed(*given)
+    assert same_bits(given[0], before)
+
+
+def test_a_promise_of_a_file(ddr3: daedal.Device, tmp_path: Path, rng: np.random.Generator) -> None:
+    given = floats(rng, 60, 8), floats(rng, 40, 8), np.arange(40, dtype=np.int32), rng.integers(0, 40, 40)
+    daedal.compile(placed, given, device=ddr3).save(tmp_path / "placed.daedal")
+    loaded = daedal.load(tmp_path / "placed.daedal", device=ddr3)
+    loaded(*given)
+    given[2][7] = 5
+    with pytest.raises(UnsupportedOperation, match=r": rows must not have a number twice, .* 5 is its element 5 and 7"):
+        loaded(*given)
+
+
+def test_what_is_no_promise() -> None:
+    def late(out: f32[N], rows: i64[U]) -> None:
+        for u in range(U):
+            daedal.distinct(rows)
+            out[rows[u]] = 1.0
+
+    def behind(out: f32[N], rows: i64[U]) -> None:
+        for u in range(U):
+            out[rows[u]] = 1.0
+        daedal.distinct(rows)
+
+    def floating(out: f32[N], rows: i64[U]) -> None:
+        daedal.distinct(out)
+        for u in range(U):
+            out[rows[u]] = 1.0
+
+    def nothing(out: f32[N], rows: i64[U]) -> None:
+        daedal.distinct()
+        for u in range(U):
+            out[rows[u]] = 1.0
+
+    wrong = {
+        late: "must be a statement of its own in front of all loops", behind: "in front of all loops and conditions",
+        floating: "must be given arrays of i32 or i64 of the kernel's, not out",
+        nothing: "must be given the arrays that have no number twice",
+    }  # fmt: skip
+    for function, message in wrong.items():
+        with pytest.raises(UnsupportedOperation, match=r"test_kernel_updates.py:\d+: .*" + message):
+            daedal.kernel(function)

@@ -4,12 +4,14 @@ import functools
 import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from types import CellType, FunctionType
 from typing import Any
 
 from daedal.base.float_mode import default_float_mode
 from daedal.compiler.frontends.python.loop_unswitching import swap_conditions
 from daedal.compiler.frontends.python.names import Dim
+from daedal.compiler.frontends.python.promises import take_promises
 from daedal.compiler.frontends.python.scf.frame import Plan
 from daedal.compiler.frontends.python.scf.writer import Written, write
 from daedal.compiler.frontends.python.shape import Analysis, Shape
@@ -20,6 +22,7 @@ from daedal.compiler.pipeline import compile_scf
 from daedal.errors import UnsupportedOperation
 from daedal.hw.config.core import Config
 from daedal.runtime.kernel import Kernel
+from daedal.runtime.loops.signature import ir_name
 
 _WITH_THE_HOST = {
     True: (Plan(guards_loads=False), Plan(chains=True), Plan(guards_loads=False, chains=True)),
@@ -41,6 +44,8 @@ class KernelFunction:
         Its arguments.
     shape
         Its loops along rows, and which sizes these fix when it is compiled.
+    distinct
+        Arrays of which the kernel promises that they have no number twice; the host looks before each launch.
     """
 
     def __init__(self, function: FunctionType) -> None:
@@ -48,7 +53,8 @@ class KernelFunction:
         self._function = function
         self.signature = read_signature(self.source)
         try:
-            self._tree = swap_conditions(self.source.tree)
+            tree, self.distinct = take_promises(self.source, self.signature, self.source.tree)
+            self._tree = swap_conditions(tree)
             self.shape: Shape = Analysis(self.source, self.signature, self._tree).run()
         except RecursionError as error:
             raise self.source.too_deep() from error
@@ -121,9 +127,16 @@ class KernelFunction:
         except RecursionError as error:
             raise self.source.too_deep() from error
         try:
-            return written, compile_scf(written.text, config, opt)
+            return written, self._with_promises(compile_scf(written.text, config, opt))
         except UnsupportedOperation as error:
             raise self._at_line(error, written) from error
+
+    def _with_promises(self, kernel: Kernel) -> Kernel:
+        promised = {ir_name(name) for name in self.distinct}
+        if not promised:
+            return kernel
+        buffers = [replace(spec, is_distinct=spec.is_distinct or spec.name in promised) for spec in kernel.buffers]
+        return replace(kernel, buffers=tuple(buffers))
 
     def _at_line(self, error: UnsupportedOperation, written: Written) -> UnsupportedOperation:
         """The error of a pass with the line that it is about, as far as it names something of the source."""

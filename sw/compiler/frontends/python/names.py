@@ -14,6 +14,7 @@ from daedal.errors import DaedalError
 from daedal.hw.isa.instructions import OCTET, PARTIAL_SUMS, VectorOp
 from daedal.hw.isa.spec.binary32 import fused
 from daedal.hw.isa.spec.reduction import reduce
+from daedal.runtime.loops.distinct import check_distinct
 
 
 @dataclass(frozen=True)
@@ -75,6 +76,16 @@ def dims(names: str) -> tuple[Dim, ...]:
     if wrong or not found:
         raise DaedalError(f"dims must be given names apart by spaces, not {names!r}")
     return found
+
+
+def distinct(*arrays: Any) -> None:
+    """The promise that no array of row numbers has a number twice, in front of a kernel's loops.
+
+    It is checked before each launch, and where the kernel is called as a Python function: UnsupportedOperation names
+    the first number that was there before, and both places.
+    """
+    for array in arrays:
+        check_distinct("an array that is distinct", np.asarray(array))
 
 
 def zeros(width: int) -> Any:
