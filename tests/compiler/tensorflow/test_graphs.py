@@ -6,6 +6,7 @@ from collections import defaultdict
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 import daedal
@@ -112,9 +113,55 @@ def test_independent_look_ups_are_one_launch_and_dependent_ones_are_not() -> Non
     )
     made = schedule(graph, find_operations(graph, tables(), {}).operations)
     assert [[each.name for each in launch] for launch in made.launches] == [["a", "b"], ["c"]]
-    assert [part.nodes for part in made.parts] == [("draw",), ("next",), ("sum",)]
-    assert [part.gives for part in made.parts] == [(Ref("draw"),), (Ref("next"),), (Ref("sum"),)]
-    assert set(made.parts[2].takes) == {Ref("b"), Ref("c"), Ref("draw")}
+    assert [part.nodes for part in made.parts] == [(), ("next",), ("draw", "sum")]
+    assert [part.gives for part in made.parts] == [(), (Ref("next"),), (Ref("sum"), Ref("draw"))]
+    assert set(made.parts[2].takes) == {Ref("b"), Ref("c"), Ref("i")}
+
+
+def test_what_is_fused_is_in_one_part_as_far_as_it_can_be() -> None:
+    """A quotient by a root behind the launch; what the launch, or what has to run before it, needs comes before."""
+    graph = read(
+        handle(),
+        message("i", "Placeholder"),
+        message("count", "Cast", "i"),
+        message("root", "Sqrt", "count"),
+        message("one", "Const"),
+        message("next", "AddV2", "i", "one"),
+        message("check", "Assert", "count"),
+        gather("a", "table", "next", "^check"),
+        message("quotient", "RealDiv", "a", "root"),
+        outputs=("quotient",),
+    )
+    made = schedule(graph, find_operations(graph, tables(), {}).operations)
+    assert [set(part.nodes) for part in made.parts] == [{"count", "one", "next", "check"}, {"root", "quotient"}]
+    assert made.parts[0].effects == ("check",)
+    assert made.parts[1].takes == (Ref("count"), Ref("a"))
+
+
+@pytest.mark.parametrize(
+    ("axis", "width", "what"),
+    [
+        (1, 16, "op"),
+        (-2, 16, "op"),
+        (0, 16, "none"),
+        (2, 16, "none"),
+        (1, 12, "rows must have a multiple of 8 elements, not 12, whose last ones it adds otherwise"),
+    ],
+)
+def test_sums_of_bags_of_one_length(axis: int, width: int, what: str) -> None:
+    shapes = {"table": (50, width), "ids": (None, None)}
+    content = np.array(axis, np.int32).tobytes()
+    tensor = SimpleNamespace(dtype=3, tensor_shape=SimpleNamespace(dim=[]), tensor_content=content)
+    graph = read(
+        handle(),
+        message("ids", "Placeholder"),
+        gather("rows", "table", "ids"),
+        message("axis", "Const", value={"tensor": tensor}),
+        message("out", "Sum", "rows", "axis", T={"type": FLOAT}),
+    )
+    found = find_operations(graph, Tables({"table": "users"}, lambda ref: shapes.get(ref.node)), {})
+    assert list(found.operations) == (["out"] if what == "op" else ["rows"])
+    assert found.reasons == ({} if what in ("op", "none") else {"out": what})
 
 
 def test_effects_stay_in_their_places() -> None:

@@ -34,6 +34,7 @@ def cases() -> dict[str, Case]:
     deep = tf.Variable(table(ROWS, 6).reshape(ROWS, 2, 3))
     frozen = tf.constant(table(seed=2))
     ints, rows = tf.TensorSpec([None], tf.int64), tf.TensorSpec([None, WIDTH], tf.float32)
+    matrix_of_ids = tf.TensorSpec([None, None], tf.int64)
     ids_spec = tf.SparseTensorSpec([None, None], tf.int64)
     weights_spec = tf.SparseTensorSpec([None, None], tf.float32)
     ragged_spec = tf.RaggedTensorSpec([None, None], tf.int64)
@@ -104,6 +105,14 @@ def cases() -> dict[str, Case]:
             (i, mixed),
             int((mixed.numpy() >= 2).sum()),
         ),
+        "unsorted_segment_sqrt_n": Case(
+            lambda i, s: math.unsorted_segment_sqrt_n(tf.gather(v, i), s, 8), [ints, ints], (i, mixed)
+        ),
+        "dense sum": Case(lambda i: tf.reduce_sum(tf.gather(v, i), axis=1), [matrix_of_ids], (tf.reshape(i, (4, 5)),)),
+        "dense sum of one": Case(
+            lambda i: tf.reduce_sum(tf.gather(v, i), axis=-2, keepdims=True), [matrix_of_ids], (tf.reshape(i, (20, 1)),)
+        ),
+        "dense sum of many": Case(lambda i: tf.reduce_sum(tf.gather(v, i), axis=[1]), [matrix_of_ids], (i[None],)),
         "sparse times dense": Case(lambda m: tf.sparse.sparse_dense_matmul(m, v), [weights_spec], (matrix,)),
         "transposed": Case(lambda m: tf.sparse.sparse_dense_matmul(m, v, adjoint_a=True), [weights_spec], (turned,)),
         "two at once": Case(lambda i: (tf.gather(v, i), tf.gather(frozen, i + 1)), [ints], (i % 40,), 2 * COUNT),
@@ -124,7 +133,8 @@ NAMES = [
     "embedding_lookup_sparse of ragged", "mean", "sqrtn", "weighted", "weighted mean", "weighted sqrtn", "safe",
     "safe mean", "safe and weighted",
     "sparse.segment_sum", "sparse.segment_sum into more", "segment_sum", "segment_sum of rows", "segment_mean",
-    "unsorted_segment_sum", "unsorted_segment_mean", "unsorted without some", "sparse times dense", "transposed",
+    "unsorted_segment_sum", "unsorted_segment_mean", "unsorted without some",
+    "unsorted_segment_sqrt_n", "dense sum", "dense sum of one", "dense sum of many", "sparse times dense", "transposed",
     "two at once", "one behind the other", "in a function",
 ]  # fmt: skip
 

@@ -5,12 +5,15 @@ from dataclasses import dataclass, field
 
 from daedal.compiler.frontends.tensorflow.graph import Graph
 from daedal.compiler.frontends.tensorflow.inlining import functions_of
+from daedal.compiler.frontends.tensorflow.ops.dense import DenseSum
 from daedal.compiler.frontends.tensorflow.ops.lookups import Gather
 from daedal.compiler.frontends.tensorflow.ops.operation import Operation, Tables
 from daedal.compiler.frontends.tensorflow.ops.products import SparseProduct
 from daedal.compiler.frontends.tensorflow.ops.reductions import Segments, SparseSegments, UnsortedSegments
 
-OPERATIONS: tuple[type[Operation], ...] = (SparseSegments, Segments, UnsortedSegments, SparseProduct, Gather)
+OPERATIONS: tuple[type[Operation], ...] = (
+    SparseSegments, Segments, UnsortedSegments, DenseSum, SparseProduct, Gather,
+)  # fmt: skip
 """Those that take gathers with them come before these."""
 
 STAY = {

@@ -39,12 +39,14 @@ class Schedule:
 def schedule(graph: Graph, operations: Mapping[str, Operation]) -> Schedule:
     """The graph in as few launches as it can have: an operation runs in the first whose sources are there.
 
-    A node of TensorFlow's is in one part only, whatever needs it: what it draws, or changes, it does once.
+    A node of TensorFlow's is in one part only, whatever needs it: what it draws, or changes, it does once. It is in the
+    last one that it can be in, so that TensorFlow sees, and fuses, as much of the graph at once as there is.
     """
     order = [name for name in graph.nodes if name in (needed := reached(graph, operations))]
     depth = _depths(graph, operations, needed)
     count = max((depth[name] for name in needed if name in operations), default=0)
     launches = [tuple(operations[n] for n in order if n in operations and depth[n] == k + 1) for k in range(count)]
+    depth |= _latest(graph, operations, depth, count)
     inner = [name for name in order if name not in operations and graph.nodes[name].op != "Placeholder"]
     ends = set(graph.effects)
     wanted = [_crossing(graph, operations, depth, needed, k) for k in range(count + 1)]
@@ -59,7 +61,7 @@ def schedule(graph: Graph, operations: Mapping[str, Operation]) -> Schedule:
     return Schedule(tuple(parts), tuple(launches))
 
 
-def _depths(graph: Graph, operations: Mapping[str, Operation], needed: frozenset[str]) -> Mapping[str, int]:
+def _depths(graph: Graph, operations: Mapping[str, Operation], needed: frozenset[str]) -> dict[str, int]:
     """How many launches each node comes after; of an operation, its own counts."""
     depth = dict[str, int]()
     for root in needed:
@@ -69,19 +71,34 @@ def _depths(graph: Graph, operations: Mapping[str, Operation], needed: frozenset
             if name in depth:
                 open_.pop()
                 continue
-            node, operation = graph.nodes[name], operations.get(name)
-            if operation is None:
-                before = [ref.node for ref in node.inputs] + list(node.controls)
-            else:
-                before = [ref.node for ref in (operation.table.ref, *operation.sources) if ref is not None]
-                before += conditions(graph, operation)
+            before = _before(graph, operations, name)
             missing = [each for each in before if each not in depth]
             if missing:
                 open_ += missing
             else:
-                depth[name] = max((depth[each] for each in before), default=0) + (operation is not None)
+                depth[name] = max((depth[each] for each in before), default=0) + (name in operations)
                 open_.pop()
     return depth
+
+
+def _before(graph: Graph, operations: Mapping[str, Operation], name: str) -> list[str]:
+    """What has to be there before a node."""
+    node, operation = graph.nodes[name], operations.get(name)
+    if operation is None:
+        return [ref.node for ref in node.inputs] + list(node.controls)
+    sources = [ref.node for ref in (operation.table.ref, *operation.sources) if ref is not None]
+    return sources + conditions(graph, operation)
+
+
+def _latest(graph: Graph, operations: Mapping[str, Operation], depth: dict[str, int], count: int) -> dict[str, int]:
+    """The last part that each node of TensorFlow's can be in; ``depth`` has all behind what they need."""
+    latest = {name: depth[name] if name in graph.effects else count for name in depth if name not in operations}
+    for name in reversed(depth):
+        part = depth[name] - 1 if name in operations else latest[name]
+        for before in _before(graph, operations, name):
+            if before in latest:
+                latest[before] = min(latest[before], part)
+    return latest
 
 
 def _crossing(
