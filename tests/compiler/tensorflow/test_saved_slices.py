@@ -135,3 +135,23 @@ def test_a_slice_that_is_missing_or_of_another_type(copy: Path) -> None:
     (copy / f"{PREFIX}.data-00001-of-00003").unlink()
     with pytest.raises(daedal.errors.FileError, match="data-00001-of-00003 must be a shard"):
         Bundle(copy / PREFIX).array(key)
+
+
+@pytest.mark.parametrize("changed", ["type", "rows"])
+def test_a_table_of_another_type_or_shape_than_the_graph_says(copy: Path, device: daedal.Device, changed: str) -> None:
+    """The index is that of another model, and no damage that a checksum shows."""
+    key, content = a_table(), read_table(copy / INDEX)
+    rows, width = Bundle(copy / PREFIX).shape(key)
+    raw = content[key.encode()]
+    other = (
+        raw.replace(field(1, 1), field(1, 3), 1)
+        if changed == "type"
+        else raw.replace(shape_of((rows, width)), shape_of((width, rows)))
+    )
+    assert other != raw
+    (copy / INDEX).write_bytes(table(content | {key.encode(): other}, lambda body: (0, body)))
+    found = f"int32\\[{rows}, {width}" if changed == "type" else f"float32\\[{width}, {rows}"
+    with pytest.raises(
+        daedal.errors.FileError, match=rf"of float32\[{rows}, {width}\], as the graph says, not of {found}"
+    ):
+        daedal.tensorflow.load(copy, device=device)

@@ -51,6 +51,10 @@ class Bundle:
         """The shape of a tensor."""
         return tuple(dim.size for dim in self._entry(key).shape.dim)
 
+    def type(self, key: str) -> int:
+        """TensorFlow's number of the type of a tensor."""
+        return int(self._entry(key).dtype)
+
     def array(self, key: str) -> Array:
         """The content of a tensor of numbers."""
         entry, shape = self._entry(key), self.shape(key)

@@ -9,7 +9,7 @@ import numpy as np
 
 from daedal.base.files import read_whole
 from daedal.base.messages import shown
-from daedal.compiler.frontends.tensorflow.graph import RESOURCE, Graph, Node, Ref
+from daedal.compiler.frontends.tensorflow.graph import RESOURCE, TYPES, Graph, Node, Ref
 from daedal.compiler.frontends.tensorflow.inlining import CALLS, Inliner
 from daedal.compiler.frontends.tensorflow.saved.bundle import Array, Bundle
 from daedal.compiler.frontends.tensorflow.saved.messages import message_class, read_message
@@ -106,6 +106,7 @@ def _graph(meta: Any, signature: Any, bundle: Bundle) -> SavedGraph:
         if number not in keys:
             raise FileError(f"{bundle.prefix}.index must have the content of variable {name}, and has not")
         variables[name] = Variable(keys[number], bundle.shape(keys[number]))
+        _check_form(nodes[name], keys[number], bundle)
     given = {Ref.read(info.name).node for info in signature.inputs.values()}
     flat = [_as_input(node) if node.name in variables else node for node in made.nodes.values()]
     for node in flat:
@@ -116,6 +117,19 @@ def _graph(meta: Any, signature: Any, bundle: Bundle) -> SavedGraph:
     graph = Graph(ordered, made.outputs)
     present = dict(zip(outputs, made.outputs, strict=True))
     return SavedGraph(graph, inputs, present, variables, functions, bundle)
+
+
+def _check_form(handle: Any, key: str, bundle: Bundle) -> None:
+    """Raise FileError for a variable whose content has another type or shape than the graph says."""
+    shape, wanted = bundle.shape(key), handle.attr["shape"].shape
+    sizes = [dim.size for dim in wanted.dim]
+    fits = len(sizes) == len(shape) and all(size in (-1, own) for size, own in zip(sizes, shape, strict=True))
+    types = [TYPES.get(each, f"TensorFlow's type {each}") for each in (handle.attr["dtype"].type, bundle.type(key))]
+    if types[0] != types[1] or not (fits or wanted.unknown_rank):
+        raise FileError(
+            f"{bundle.prefix}.index must have {key} of {types[0]}{sizes}, as the graph says, not of "
+            f"{types[1]}{list(shape)}: they belong to different models"
+        )
 
 
 def _as_input(node: Node) -> Node:
