@@ -98,6 +98,8 @@ def test_small_workloads_on_the_rtl(tmp_path: Path) -> None:
             assert 0 < row["row_share"] < row["line_share"] < 1
             assert row["limit_cycles"] >= row["lines_read"] + row["lines_written"]
             assert row["limit_share"] == pytest.approx(row["limit_cycles"] / row["cycles"])
+    # Straight after the reset no row is fetched before memories have been swept.
+    assert all(row["cycles"] < row["limit_cycles"] + Config.preset("ddr3").vector_beats for row in found["gather"])
     assert {row["distribution"] for row in found["text"]} == {"own"}
     assert {row["distribution"] for row in found["rm3"]} == {"stride"}
     assert {row["data"] for row in found["reuse21"]} == {"stand-in: zipf"}
