@@ -12,7 +12,7 @@ from daedal.base.float_mode import default_float_mode
 from daedal.driver.tables.table_sources import is_tensor
 from daedal.errors import UnsupportedOperation
 from daedal.runtime.loops.signature import Argument
-from daedal.runtime.tensors import array_of, is_dense, is_of_inference
+from daedal.runtime.tensors import array_of, is_dense, is_of_inference, needs_gradients
 
 WhyNot = Callable[[Any], str | None]
 """Why a kernel cannot be given an array or a tensor, as far as a framework says; None if it can."""
@@ -53,6 +53,11 @@ def check_output(name: str, given: Any) -> None:
     if is_tensor(given) and is_of_inference(given):
         raise UnsupportedOperation(
             f"argument {name!r} is written: outside of inference mode it must not be from inside"
+        )
+    if is_tensor(given) and given.requires_grad and needs_gradients():
+        raise UnsupportedOperation(
+            f"argument {name!r} is written, and must not need a gradient, which would be wrong: call the executable in "
+            f"torch.no_grad(), or give it {name}.detach()"
         )
     if isinstance(given, np.ndarray) and not given.flags.writeable:
         raise UnsupportedOperation(f"argument {name!r} is written, but read-only: give a copy")

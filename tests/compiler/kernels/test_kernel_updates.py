@@ -127,6 +127,22 @@ def test_sparse_sgd_of_pytorch(ddr3: daedal.Device, samples: int, rng: np.random
     assert same_bits(table, parameter.detach().numpy())
 
 
+def test_tables_that_need_gradients(ddr3: daedal.Device, rng: np.random.Generator) -> None:
+    """What the kernel writes would have a wrong one, or none. In ``no_grad`` it counts as a change in place."""
+    table, *others = arguments("summed", rng, 16)
+    parameter = torch.nn.Parameter(torch.from_numpy(table.copy()))
+    executable = daedal.compile(KERNELS["summed"], (table, *others), device=ddr3)
+    executable(table, *others)
+    for given in (parameter, parameter * 1.0):
+        with pytest.raises(UnsupportedOperation, match=r"must not need a gradient.*torch\.no_grad\(\), or give it w\."):
+            executable(given, *others)
+    version = parameter._version
+    with torch.no_grad():
+        executable(parameter, *others)
+    assert parameter._version > version
+    assert same_bits(table, parameter.detach().numpy())
+
+
 @pytest.mark.parametrize("name", ["summed", "momentum", "counted", "halved"])
 def test_a_row_twice(ddr3: daedal.Device, name: str, rng: np.random.Generator) -> None:
     kernel, given = KERNELS[name], copied(arguments(name, rng, 8))
