@@ -76,8 +76,9 @@ class Device(Opened):
         Parameters
         ----------
         target
-            ``"verilator"`` for the RTL, ``"emulator"`` for the golden model, ``"uart:DEVICE[@BAUD]"`` and
-            ``"etherbone:HOST[:PORT]"`` for a board, ``"board-sim"`` for a board's design under Verilator.
+            ``"verilator"`` for the RTL, ``"emulator"`` for the golden model, ``"model"`` for it with predicted cycles,
+            ``"uart:DEVICE[@BAUD]"`` and ``"etherbone:HOST[:PORT]"`` for a board, ``"board-sim"`` for a board's design
+            under Verilator.
         config
             A configuration, or the name of a preset.
         memory

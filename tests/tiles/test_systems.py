@@ -224,6 +224,16 @@ def test_indices_of_slices_are_short_where_they_fit(rng: np.random.Generator) ->
                 executable(*inputs)
 
 
+def test_plans_know_that_indices_of_slices_are_short() -> None:
+    """Loads are the same for indices of either type if all columns are cut, and differ if none are."""
+    model, short = nn.EmbeddingBag(90, 32, mode="sum"), torch.zeros(64, 8, dtype=torch.int32)
+    for tiles in (1, 2):
+        with daedal.System.open("emulator", config="edge", tiles=tiles) as system:
+            plans = [daedal.plan(model, system, sample=given, extra_bytes=0) for given in (short, short.long())]
+        assert [len(plan.pieces) for plan in plans] == [tiles, tiles]
+        assert (plans[0].load == plans[1].load) is (tiles == 2)
+
+
 def test_slices_of_columns_are_known_again_where_changes_are_counted(rng: np.random.Generator) -> None:
     model, inputs = nn.EmbeddingBag(90, 64, mode="sum"), lists(rng)
     with daedal.System.open("emulator", config="edge", tiles=2, table_check="versions") as system, torch.no_grad():
