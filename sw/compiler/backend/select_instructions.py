@@ -11,7 +11,7 @@ from xdsl.dialects import arith, math, vector
 from xdsl.dialects.builtin import VectorType
 from xdsl.ir import Operation, SSAValue
 
-from daedal.compiler.backend.value_locations import Place, Places, is_shortened
+from daedal.compiler.backend.value_locations import Place, Places, is_shortened, is_spread
 from daedal.compiler.dialects import dlc, narrow, slcv, slcv_scalars
 from daedal.compiler.dialects.elements import row_element
 from daedal.compiler.dialects.narrow_packed import AffineOp, UnpackOp
@@ -127,7 +127,15 @@ class CallbackSelection:
         self._places.alias(op.vector, op.source)
 
     def _element(self, op: slcv_scalars.ElementOp) -> None:
-        self._places.alias(op.result, op.row)
+        if not is_spread(op):
+            self._places.alias(op.result, op.row)
+            return
+        operand = self._as_operand(op.row)
+        self._places.use(op.row)
+        self._places.release()
+        register = self._places.new_scalar()
+        self._emit_single(VectorOp.MOVE, register, a=operand)
+        self._places.define(op.result, Place(OperandKind.SCALAR_REGISTER, register))
 
     def _get(self, op: slcv.GetOp) -> None:
         register = self.accumulators[op.accumulator]

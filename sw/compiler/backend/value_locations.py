@@ -14,12 +14,22 @@ from daedal.hw.isa.instructions import KEEP, OperandKind
 from daedal.hw.isa.words import LengthField
 
 ALIASES = (vector.BroadcastOp, ElementOp, narrow.WidenOp, narrow.RoundOp)
-"""Operations whose result is in the same place as their operand, but for what is rounded and then widened."""
+"""Operations whose result is in the same place as their operand, but for what is rounded and then widened, and for
+elements that longer rows are made of.
+"""
 
 
 def is_alias(op: Operation) -> bool:
     """Whether the result of an operation is in the same place as its operand."""
-    return isinstance(op, ALIASES) and not is_shortened(op)
+    return isinstance(op, ALIASES) and not is_shortened(op) and not is_spread(op)
+
+
+def is_spread(op: Operation) -> bool:
+    """Whether it takes an element that is spread along a longer row: as a row, the place has no others."""
+    return isinstance(op, ElementOp) and any(
+        isinstance(use.operation, vector.BroadcastOp) and width_of(use.operation.vector) > width_of(op.row)
+        for use in op.result.uses
+    )
 
 
 def is_shortened(op: Operation) -> bool:
