@@ -103,8 +103,12 @@ class StagedCode:
             is_long = any(use.is_store or mode(use.members) is not Mode.SCALAR for use in value.uses)
             return not (is_long and value.delay), -value.delay
 
-        for value in sorted((value for value in self.stages.values if value.is_single), key=urgency):
-            if rotates and base + value.delay < around and (value.delay or not self.singles):
+        found = [value for value in self.stages.values if value.is_single]
+        fixed = sum(value.is_fixed for value in found)  # these are used in all stages under one name
+        for value in sorted(found, key=urgency):
+            fixed -= value.is_fixed
+            stays = not value.is_fixed and len(self.singles) <= fixed
+            if rotates and base + value.delay < around and (value.delay or stays):
                 self._places[id(value)] = base
                 base += value.delay + 1
                 continue

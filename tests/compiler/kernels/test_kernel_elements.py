@@ -33,6 +33,28 @@ def by_what_was_changed(out: f32[N, D], w: f32[N, D], x: f32[N], h: f32[N]):
             out[n, d] = (w[n, d] - 1.0) * step + step
 
 
+@daedal.kernel
+def with_many_numbers(
+    w: f32[N, D], h: f32[N], y: f32[P, D], rows: i64[N], seg: i64[N + 1], alpha: f32
+):  # fmt: skip
+    """Stages with more single numbers, two of them the same for all rows, than registers that do not rotate."""
+    for j in range(N):
+        s = daedal.zeros(D)
+        for p in range(seg[j], seg[j + 1]):
+            for d in range(D):
+                s[d] = s[d] + y[p, d]
+        h[rows[j]] = daedal.fma(daedal.dot(s, s, partial_sums=8) / D, 0.5, h[rows[j]])
+        step = alpha / (daedal.sqrt(abs(h[rows[j]])) + 0.5)
+        for d in range(D):
+            w[rows[j], d] = daedal.fma(s[d], step, w[rows[j], d])
+
+
+@pytest.mark.parametrize("opt", OPT_LEVELS)
+def test_numbers_that_are_the_same_for_all_rows(ddr3: daedal.Device, opt: int, rng: np.random.Generator) -> None:
+    w, y = floats(rng, 9, 8), floats(rng, 30, 8)
+    check(ddr3, with_many_numbers, w, floats(rng, 9), y, rng.permutation(9), offsets(rng, 9, 30), 0.7, opt=opt)
+
+
 @pytest.mark.parametrize("opt", OPT_LEVELS)
 @pytest.mark.parametrize("width", [1, 3, 4, 33])
 def test_as_python(ddr3: daedal.Device, width: int, opt: int, rng: np.random.Generator) -> None:

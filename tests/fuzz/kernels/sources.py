@@ -299,12 +299,16 @@ class Outcome:
     difference: str | None = None
 
 
-def run(text: str, seed: int, devices: Sequence[daedal.Device], folder: Path) -> Outcome:
+Arrays = Callable[[np.random.Generator], dict[str, Any]]
+"""Makes a value for every argument."""
+
+
+def run(text: str, seed: int, devices: Sequence[daedal.Device], folder: Path, make: Arrays = arrays) -> Outcome:
     """Run a kernel in Python and on devices, with data of ``seed``.
 
     Where it adds up along rows into a number, Python does so in the order of ``tree_sum``.
     """
-    values = arrays(np.random.default_rng(seed))
+    values = make(np.random.default_rng(seed))
     kernel = load(text, folder)
     given = [values[name] for name in kernel.signature.arguments]
     sizes = kernel.signature.sizes({n: v.shape for n, v in values.items() if n in kernel.signature.arguments and
@@ -330,9 +334,9 @@ def run(text: str, seed: int, devices: Sequence[daedal.Device], folder: Path) ->
     return Outcome()
 
 
-def at_levels(text: str, seed: int, device: daedal.Device, folder: Path) -> Outcome:
+def at_levels(text: str, seed: int, device: daedal.Device, folder: Path, make: Arrays = arrays) -> Outcome:
     """Run what a kernel becomes, at each level of the IR and each of optimisation, by its interpreter."""
-    values = arrays(np.random.default_rng(seed))
+    values = make(np.random.default_rng(seed))
     kernel = load(text, folder)
     given = {name: values[name] for name in kernel.signature.arguments}
     buffers = {name: value for name, value in given.items() if isinstance(value, np.ndarray)}
