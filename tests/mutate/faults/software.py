@@ -12,6 +12,8 @@ TARGETS = "tests/driver/test_driver_targets.py -k emulator"
 ENDS = "tests/driver/test_device_ends.py -k emulator"
 OPT = "tests/cli/test_daedal_opt.py"
 
+STAGES = "tests/compiler/scalars/test_row_stages.py -m 'not rtl'"
+
 FAULTS: list[Fault] = [
     plant("isa/another-bijection", "wrong operand", "hw/isa/address_mapping.py", "if (k - page) % banks == bit)",
           "if (k - granule) % banks == bit)", "digits of the bank are counted from the granule, not from the page",
@@ -57,6 +59,19 @@ FAULTS: list[Fault] = [
           "element is not None and config.float8", "element is not None and config.name is None",
           "rows of 8-bit floats are uploaded as bfloat16",
           "tests/compiler/layers/test_row_tables.py -k 8_bits"),
+    plant("emulator/unread-rows-stored", "missing check", "cosim/emulator/store_unit.h",
+          "      if (!core_.unread(to.address + offset, at, bytes)) return false;\n", "",
+          "a row that waits in a queue may be stored before it is read", "tests/unit/emulator/test_stored_bytes.py"),
+    plant("compiler/stage-too-late", "off by one", "sw/compiler/backend/staged_code.py",
+          "else stage - value.stage\n", "else stage - value.stage + 1\n",
+          "what a row ends with finds the numbers of the row after it", STAGES),
+    plant("compiler/stage-too-early", "off by one", "sw/compiler/backend/staged_code.py",
+          "else stage - value.stage\n", "else max(stage - value.stage - 1, 0)\n",
+          "what a row ends with finds the numbers of the row before it", STAGES),
+    plant("compiler/shared-number-rotates", "missing term", "sw/compiler/backend/staged_code.py",
+          "stays = not value.is_fixed and len(self.singles) <= fixed", "stays = not self.singles",
+          "a number that all rows share has a name that rotates",
+          "tests/compiler/kernels/test_kernel_elements.py -k same_for_all"),
     plant("emulator/nibbles-swapped", "order", "cosim/emulator/narrow_rows.h", ">> i * size % 8 &",
           ">> (8 - size - i * size % 8) &", "the highest bits of a byte come first",
           "tests/compiler/layers/test_quantised_bags.py -m 'not rtl'"),
