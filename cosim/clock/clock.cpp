@@ -40,12 +40,12 @@ void Clock::reset() {
 
 void Clock::rang() {
   now_ += DOORBELLS;
-  doorbells_.push_back(now_);
+  doorbells_.push(now_);
 }
 
 void Clock::begin(std::uint64_t block, std::uint64_t words, std::uint64_t lines, bool follows, bool fence) {
   rung_ = doorbells_.empty() ? now_ : doorbells_.front();
-  if (!doorbells_.empty()) doorbells_.pop_front();
+  if (!doorbells_.empty()) doorbells_.pop();
   lanes_->mixed = mixed_;
   lanes_->launch(ended_);
   front_->launch(rung_, block, words, lines, follows, fence ? now_ : 0);
@@ -101,15 +101,13 @@ void Clock::nest() {
 void Clock::executed(const Instruction& bits, const Operation& operation, bool starts, std::uint64_t context,
                      bool pops_scalar, bool kept, bool takes_b, bool adds_b, std::uint64_t elements, const Popped& popped,
                      std::uint64_t count) {
-  Executed one{};
+  Executed& one = lanes_->work.put();  // made where it stays: what is copied after it was written byte by byte is slow
+  one = Executed{};
   const auto lanes = static_cast<std::uint64_t>(config_.lanes);
   one.context = static_cast<std::uint8_t>(context);
   one.starts = starts;
   one.a = one.b = one.c = one.destination = NO_REGISTER;
-  if (!elements) {
-    lanes_->work.push(one);
-    return;
-  }
+  if (!elements) return;
   one.pops_scalar = pops_scalar;
   one.beats = static_cast<std::uint16_t>((elements + lanes - 1) / lanes);
   one.passes = 1;
@@ -146,7 +144,6 @@ void Clock::executed(const Instruction& bits, const Operation& operation, bool s
     if (bits.octets) one.around = static_cast<std::uint8_t>(OCTET / lanes);
     one.destination = static_cast<std::uint8_t>(bits.destination);
   }
-  lanes_->work.push(one);
 }
 
 bool Clock::serve() {

@@ -106,7 +106,7 @@ class Clock {
   std::unique_ptr<timing::Queues> queues_;
   std::unique_ptr<timing::FrontTime> front_;
   std::unique_ptr<timing::LanesTime> lanes_;
-  std::deque<timing::Time> doorbells_;
+  timing::Stream<timing::Time> doorbells_;
   std::uint32_t places_[4 * MAX_LEVELS][MAX_CONTEXTS] = {};   // lines of the present activation so far
   std::uint64_t last_lines_[4 * MAX_LEVELS][MAX_CONTEXTS];  // that each load has read, by context
   timing::Time now_ = 0, ended_ = 0, rung_ = 0;

@@ -18,6 +18,7 @@ MemoryTime::MemoryTime(const Config& config, const Parameters& parameters)
   while (1ll << port_bits_ < config.ports) ++port_bits_;
   for (std::int64_t n = 0; n < config.ports; ++n)
     ports_.emplace_back(static_cast<std::size_t>(config.row_groups), static_cast<std::size_t>(2 * config.port_requests + 64));
+  ready_.assign(ports_.size(), NEVER);
 }
 
 Time MemoryTime::room(unsigned number) {
@@ -29,35 +30,34 @@ Time MemoryTime::room(unsigned number) {
 }
 
 void MemoryTime::ask(Time at, std::uint64_t address, std::uint32_t lines, std::uint32_t reader, std::uint64_t number) {
-  Port& port = ports_[port_of(address)];
+  const unsigned to = port_of(address);
+  Port& port = ports_[to];
   const std::uint64_t order = reader < LOADS ? port.asked++ : ~0ull;
   // Loads, which are asked for out of turn, may come before rows that are known already.
   const Request request{at + TO_PORT, address, number, lines, reader, order};
-  auto place = port.arriving.end();
-  while (place != port.arriving.begin() && std::prev(place)->arrives > request.arrives) --place;
-  port.arriving.insert(place, request);
+  port.arriving.insert(request, [&](const Request& other) { return other.arrives > request.arrives; });
   ++pending_;
   lines_asked += lines;
-  commit(port, at + TO_PORT);
+  commit(to, at + TO_PORT);
 }
 
 // What has arrived by now goes into its group, or to the loads, which go first.
 void MemoryTime::sort(Port& port, Time at) {
   while (!port.arriving.empty() && port.arriving.front().arrives <= at) {
     const Request request = port.arriving.front();
-    port.arriving.pop_front();
+    port.arriving.pop();
     if (config_.row_groups == 1) {
-      port.current.push_back(request);
+      port.current.push(request);
     } else if (request.reader >= LOADS) {
-      port.loads.push_back(request);
+      port.loads.push(request);
     } else {
       const auto key = static_cast<std::uint32_t>((row_of(request.address) >> port_bits_) & (config_.row_groups - 1));
       Group& group = port.groups[key];
       if (!group.open) {
         group.open = true;
-        port.order.push_back(key);
+        port.order.push(key);
       }
-      group.members.push_back(request);
+      group.members.push(request);
     }
   }
 }
@@ -66,24 +66,24 @@ bool MemoryTime::take(Port& port, Time at, Request& taken) {
   sort(port, at);
   if (!port.loads.empty()) {
     taken = port.loads.front();
-    port.loads.pop_front();
+    port.loads.pop();
     return true;
   }
   if (port.current.empty() && !port.order.empty()) {
     Group& group = port.groups[port.order.front()];
-    port.order.pop_front();
-    port.current.assign(group.members.begin(), group.members.end());
-    group.members.clear();
+    port.order.pop();
+    std::swap(port.current, group.members);
     group.open = false;
   }
   if (port.current.empty()) return false;
   taken = port.current.front();
-  port.current.pop_front();
+  port.current.pop();
   return true;
 }
 
 // Sends bursts on their way, as many as a port has room for.
-void MemoryTime::commit(Port& port, Time at) {
+void MemoryTime::commit(unsigned number, Time at) {
+  Port& port = ports_[number];
   while (port.words < static_cast<std::uint64_t>(p_.port_words) &&
          port.flying.size() < static_cast<std::size_t>(config_.port_outstanding)) {
     Request request;
@@ -98,23 +98,23 @@ void MemoryTime::commit(Port& port, Time at) {
       ++port.gone;
     }
     port.words += request.lines;
-    auto place = port.flying.end();
-    while (place != port.flying.begin() && std::prev(place)->arrives > request.arrives && std::prev(place)->arrives > bus_) --place;
-    const bool first = place == port.flying.begin();
-    port.flying.insert(place, request);
-    if (first) head(port);
+    const bool first = port.flying.insert(
+        request, [&](const Request& other) { return other.arrives > request.arrives && other.arrives > bus_; });
+    if (first) head(number);
   }
 }
 
 // When the first burst that flies can have its first line on the bus.
-void MemoryTime::head(Port& port) {
+void MemoryTime::head(unsigned number) {
+  Port& port = ports_[number];
+  Time& ready = ready_[number];
   if (port.flying.empty()) {
-    port.ready = UNKNOWN;
+    ready = NEVER;
     return;
   }
   const Request& request = port.flying.front();
   if (!p_.dram) {
-    port.ready = request.arrives + p_.latency;
+    ready = request.arrives + p_.latency;
     return;
   }
   const std::uint64_t page = row_of(request.address);
@@ -122,7 +122,7 @@ void MemoryTime::head(Port& port) {
   const std::uint64_t row = page / banks_.size();
   const Time at = std::max(request.arrives, port.free);
   if (bank.row == row) {
-    port.ready = std::max(at, bank.through);
+    ready = std::max(at, bank.through);
     return;
   }
   Time opens = std::max(request.arrives, bank.activated + p_.row_cycle);
@@ -139,7 +139,7 @@ void MemoryTime::head(Port& port) {
   ++activations;
   bank.activated = opens;
   bank.row = row;
-  port.ready = opens + p_.activate;
+  ready = opens + p_.activate;
 }
 
 // All banks are closed for a while.
@@ -150,15 +150,15 @@ void MemoryTime::refresh() {
     bank.row = ~0ull;
     bank.through = bus_;
   }
-  for (Port& port : ports_) {
-    port.free = std::max(port.free, bus_);
-    head(port);
+  for (unsigned n = 0; n < ports_.size(); ++n) {
+    ports_[n].free = std::max(ports_[n].free, bus_);
+    head(n);
   }
 }
 
 void MemoryTime::hold() {
   bus_ = std::max(bus_, holds_.front().until);
-  holds_.pop_front();
+  holds_.pop();
   for (Port& port : ports_) {
     port.free = std::max(port.free, bus_);
     if (!port.flying.empty() && !p_.dram) port.flying.front().arrives = std::max(port.flying.front().arrives, bus_);
@@ -168,26 +168,21 @@ void MemoryTime::hold() {
     bank.row = ~0ull;
     bank.through = bus_;
   }
-  for (Port& port : ports_) head(port);
+  for (unsigned n = 0; n < ports_.size(); ++n) head(n);
 }
 
 bool MemoryTime::serve(Request& served, Time& first) {
   for (;;) {
-    Port* best = nullptr;
-    unsigned chosen = 0;
-    Time start = 0;
     const unsigned count = static_cast<unsigned>(ports_.size());
-    for (unsigned n = 0, at = turn_; n < count; ++n, at = at + 1 == count ? 0 : at + 1) {
-      Port& port = ports_[at];
-      if (port.ready == UNKNOWN) continue;
-      if (!best || port.ready < start) {
-        best = &port;
-        chosen = at;
-        start = std::max(port.ready, bus_);
-        if (start == bus_) break;
-      }
+    unsigned chosen = 0;
+    Time start = NEVER;
+    for (unsigned n = 0, at = turn_; n < count && start > bus_; ++n, at = at + 1 == count ? 0 : at + 1) {
+      if (ready_[at] >= start) continue;
+      chosen = at;
+      start = std::max(ready_[at], bus_);
     }
-    if (!best) return false;
+    if (start == NEVER) return false;
+    Port& best = ports_[chosen];
     if (p_.refresh_interval && start >= next_refresh_) {
       refresh();
       continue;
@@ -201,9 +196,9 @@ bool MemoryTime::serve(Request& served, Time& first) {
       bus_ = std::max(bus_, writes_.front().first) + part_ / PART;
       part_ %= PART;
       start = std::max(start, bus_);
-      writes_.pop_front();
+      writes_.pop();
     }
-    Request& head_ = best->flying.front();
+    Request& head_ = best.flying.front();
     served = head_;
     const bool whole = head_.reader < LOADS || head_.lines <= p_.chunk;
     if (!whole) {
@@ -212,24 +207,24 @@ bool MemoryTime::serve(Request& served, Time& first) {
       head_.number += served.lines;
       head_.address += served.lines * static_cast<std::uint64_t>(config_.bus_bytes);
     }
-    best->words -= served.lines;
+    best.words -= served.lines;
     turn_ = chosen + 1 == count ? 0 : chosen + 1;
     part_ += static_cast<Time>(served.lines) * p_.line_time;
     bus_ = start + part_ / PART;
     part_ %= PART;
     first = start + RETURN + (p_.dram ? p_.latency : 0);
     returned_ = std::max(returned_, first + static_cast<Time>(served.lines));
-    best->free = bus_;
+    best.free = bus_;
     Bank& bank = banks_[row_of(served.address) & (banks_.size() - 1)];
     bank.through = std::max(bank.through, bus_);
     if (!whole) {
-      best->ready = bus_;
+      ready_[chosen] = bus_;
       return true;
     }
-    best->flying.pop_front();
+    best.flying.pop();
     --pending_;
-    head(*best);
-    commit(*best, bus_);
+    head(chosen);
+    commit(chosen, bus_);
     return true;
   }
 }
@@ -237,12 +232,12 @@ bool MemoryTime::serve(Request& served, Time& first) {
 Time MemoryTime::write(Time at, std::uint64_t lines, Batch batch) {
   const Time takes = static_cast<Time>(lines) * p_.line_time / PART;
   if (batch == NO_HOLD) {
-    writes_.push_back({at, lines});
+    writes_.push({at, lines});
     return std::max(at, std::min(bus_, at + 2 * static_cast<Time>(lines) * config_.ports)) + takes + p_.write_latency;
   }
   const Time from = holds_.empty() ? at : std::max(at, holds_.back().until);
   const Time until = from + (batch == SHORT ? p_.short_turn : p_.turn) + takes + takes / 50;
-  holds_.push_back({from, until});
+  holds_.push({from, until});
   return from + takes + takes / 50 + p_.write_latency;
 }
 

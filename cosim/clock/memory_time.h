@@ -1,6 +1,6 @@
 // When memory answers: ports with their queues, banks, rows, refresh, and the times in which writes hold reads back.
 #pragma once
-#include <deque>
+#include <limits>
 
 #include "encodings.h"
 #include "parameters.h"
@@ -40,19 +40,18 @@ class MemoryTime {
 
  private:
   struct Group {
-    std::vector<Request> members;
+    Stream<Request> members;
     bool open = false;
   };
   struct Port {
     explicit Port(std::size_t groups, std::size_t requests) : left(requests), groups(groups) {}
-    std::deque<Request> arriving, loads, current, flying;
+    Stream<Request> arriving, loads, current, flying;
     std::uint64_t asked = 0, gone = 0;  // requests for rows
     Window<Time> left;                  // when each left the queue
     std::vector<Group> groups;          // by key
-    std::deque<std::uint32_t> order;    // keys of those that wait
+    Stream<std::uint32_t> order;        // keys of those that wait
     std::uint64_t words = 0;            // lines of flying
     Time free = 0;                      // when the burst before was through
-    Time ready = UNKNOWN;               // of the first one that flies
   };
   struct Bank {
     std::uint64_t row = ~0ull;
@@ -62,10 +61,10 @@ class MemoryTime {
     Time from, until;
   };
 
-  void commit(Port& port, Time at);
+  void commit(unsigned number, Time at);
   bool take(Port& port, Time at, Request& taken);
   void sort(Port& port, Time at);
-  void head(Port& port);
+  void head(unsigned number);
   void refresh();
   void hold();
   std::uint64_t row_of(std::uint64_t address) const { return address >> page_bits_; }
@@ -73,10 +72,12 @@ class MemoryTime {
   const Config& config_;
   const Parameters p_;
   unsigned page_bits_ = 0, port_bits_ = 0;
+  static constexpr Time NEVER = std::numeric_limits<Time>::max();
   std::vector<Port> ports_;
+  std::vector<Time> ready_;  // when the first burst that flies at each port can be on the bus
   std::vector<Bank> banks_;
-  std::deque<Hold> holds_;
-  std::deque<std::pair<Time, std::uint64_t>> writes_;  // without a hold
+  Stream<Hold> holds_;
+  Stream<std::pair<Time, std::uint64_t>> writes_;  // without a hold
   Time bus_ = 0, part_ = 0, next_refresh_, returned_ = 0;
   Window<Time> activations_{4096};
   std::uint64_t pending_ = 0;

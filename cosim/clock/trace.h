@@ -9,34 +9,46 @@ using Time = std::int64_t;
 
 constexpr Time UNKNOWN = -1;
 
-// Entries that are put at the back and taken from the front.
+// Entries that are put at the back and taken from the front; their places are used again and again.
 template <class T>
 class Stream {
  public:
-  bool empty() const { return head_ == entries_.size(); }
-  std::size_t size() const { return entries_.size() - head_; }
-  T& front() { return entries_[head_]; }
-  T& ahead(std::size_t n) { return entries_[head_ + n]; }
-  void push(const T& value) {
-    if (head_ == entries_.size()) clear();
-    entries_.push_back(value);
+  bool empty() const { return head_ == tail_; }
+  std::size_t size() const { return tail_ - head_; }
+  T& front() { return entries_[head_ & mask_]; }
+  T& back() { return entries_[(tail_ - 1) & mask_]; }
+  T& ahead(std::size_t n) { return entries_[(head_ + n) & mask_]; }
+  // A place at the back, which has what was there last.
+  T& put() {
+    if (size() == entries_.size()) grow();
+    return entries_[tail_++ & mask_];
   }
-  void pop() {
-    ++head_;
-    if (head_ >= MOST_GONE && 2 * head_ >= entries_.size()) {
-      entries_.erase(entries_.begin(), entries_.begin() + static_cast<std::ptrdiff_t>(head_));
-      head_ = 0;
-    }
+  void push(const T& value) { put() = value; }
+  // Puts an entry behind the last one that need not be after it; whether it is the first one now.
+  template <class Later>
+  bool insert(const T& value, Later later) {
+    put();
+    std::size_t place = tail_ - 1;
+    for (; place != head_ && later(entries_[(place - 1) & mask_]); --place)
+      entries_[place & mask_] = entries_[(place - 1) & mask_];
+    entries_[place & mask_] = value;
+    return place == head_;
   }
-  void clear() {
-    entries_.clear();
-    head_ = 0;
-  }
+  void pop() { ++head_; }
+  void clear() { head_ = tail_ = 0; }
 
  private:
-  static constexpr std::size_t MOST_GONE = 1 << 14;
-  std::vector<T> entries_;
-  std::size_t head_ = 0;
+  void grow() {
+    std::vector<T> larger(entries_.empty() ? 8 : 2 * entries_.size());
+    for (std::size_t n = 0; n < size(); ++n) larger[n] = ahead(n);
+    tail_ = size();
+    head_ = 0;
+    entries_.swap(larger);
+    mask_ = entries_.size() - 1;
+  }
+
+  std::vector<T> entries_;  // as many as a power of two
+  std::size_t head_ = 0, tail_ = 0, mask_ = 0;
 };
 
 // Values by a number that counts up for ever; those of the last so many numbers are kept.

@@ -56,6 +56,37 @@ void AccessUnit::start() {
     for (unsigned level = 0; level < levels_.size(); ++level)
       masks_[kind] |= (levels_[level].events[kind].count != 0) << level;
   }
+  foresee();
+}
+
+// Which rows come next is in the elements that follow the present ones: the host is told early, as its memory is slow.
+void AccessUnit::foresee() {
+  std::fill(std::begin(follows_), std::end(follows_), nullptr);
+  for (unsigned number = 0; number < levels_.size(); ++number) {
+    const Level& level = levels_[number];
+    const EventControl& event = level.events[EventKind::ITER];
+    if (!level.control.enable) continue;
+    for (unsigned slot = 0; slot < level.sequential; ++slot) {
+      const LoadControl& load = level.loads[slot].control;
+      if (!load.enable || !load.destination || load.index != LoadIndex::INDUCTION) continue;
+      for (unsigned k = 0; k < event.count; ++k) {
+        const Step& step = steps_[event.first + k];
+        if (step.control.fetch_enable && step.control.fetch_index == load.destination) follows_[4 * number + slot] = &step;
+      }
+    }
+  }
+}
+
+// Has the host fetch the row of an element some places further on, if that is one; no more than a hint.
+void AccessUnit::prefetch(unsigned unit, const Bundle& bundle, std::uint64_t at, unsigned size) const {
+  constexpr unsigned ELEMENTS_AHEAD = 16, HOST_LINE = 64;
+  const Step& step = *follows_[unit];
+  at += ELEMENTS_AHEAD * size;
+  if (!core_.memory.contains(at, size)) return;
+  const std::uint64_t base = step.value(step.control.fetch_base, StepField::FETCH_BASE, bundle.registers);
+  const std::uint64_t pitch = step.value(step.control.fetch_pitch, StepField::FETCH_PITCH, bundle.registers);
+  const std::uint64_t row = core_.space.map(place(width_, base, core_.memory.read(at, size), pitch));
+  if (core_.memory.contains(row, HOST_LINE)) __builtin_prefetch(core_.memory.at(row));
 }
 
 // Registers that may differ from bundle to bundle of a level's parent, within one of its activations; all if it has none
@@ -261,6 +292,7 @@ bool AccessUnit::load(unsigned number, unsigned slot, const Frame& frame, std::u
   if (!sequential || line != load.line) 
       core_.clock.load(number, slot, !sequential, frame.parent.context, bundle.begin >> number & 1, at, line);
   core_.counters[Counter::LINES_READ] += !sequential || line != load.line;
+  if (follows_[4 * number + slot]) prefetch(4 * number + slot, bundle, at, size);
   load.line = line;
   if (load.control.destination) bundle.registers[load.control.destination - 1] = width_.low(loaded);
   return true;

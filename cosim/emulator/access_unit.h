@@ -93,6 +93,8 @@ class AccessUnit {
   bool check(unsigned level, const Frame& frame, const std::uint64_t* loaded, Bundle& bundle);
   void replace(const Level& level, std::uint64_t loaded, Bundle& bundle);
   void tell();
+  void foresee();
+  void prefetch(unsigned unit, const Bundle& bundle, std::uint64_t at, unsigned size) const;
   std::uint64_t changes_before(unsigned number) const;
   bool arrive(Bundle& bundle);
   bool deliver(const Bundle& bundle);
@@ -120,6 +122,7 @@ class AccessUnit {
   Fault poison_;                   // what is wrong with a poisoned bundle that waits for its turn
   bool started_ = false, done_ = true;
   std::uint32_t masks_[EventKind::limit] = {};  // levels with an event of that kind
+  const Step* follows_[4 * MAX_LEVELS] = {};    // of each load: a step that fetches the row that its element names
 };
 
 }  // namespace daedal

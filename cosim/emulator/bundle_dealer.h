@@ -10,7 +10,7 @@ namespace daedal {
 template <class Bundle>
 class BundleDealer {
  public:
-  // Begins anew, for a machine with so many contexts and places for bundles.
+  // Begins anew, for a machine with so many contexts and places for bundles, a power of two.
   void start(unsigned contexts, unsigned places) {
     following_.assign(contexts, NONE);
     free_.clear();
@@ -29,8 +29,8 @@ class BundleDealer {
     if (begins || !inside_) firsts_.push_back(came_);
     const bool last = ends || !(begins || inside_);
     inside_ = (begins || inside_) && !ends;
-    held_[came_ % held_.size()] = bundle;
-    state_[came_ % held_.size()] = last ? LAST : HELD;
+    held_[came_ & (held_.size() - 1)] = bundle;
+    state_[came_ & (held_.size() - 1)] = last ? LAST : HELD;
     ++came_;
   }
   // The next bundle, if it is known: `over` says that no other one comes.
@@ -58,7 +58,7 @@ class BundleDealer {
   std::size_t block() const { return held_.size() / BLOCKS; }
 
   void hand_out(std::uint64_t& number, Bundle& bundle) {
-    const std::size_t place = number % held_.size();
+    const std::size_t place = number & (held_.size() - 1);
     bundle = held_[place];
     bundle.context = turn_;
     const bool last = state_[place] == LAST;
@@ -70,7 +70,7 @@ class BundleDealer {
       free_.push_back(turn_);
     }
     for (; came_ >= window_ + block(); window_ += block()) {
-      const auto first = state_.begin() + static_cast<std::ptrdiff_t>(window_ % held_.size());
+      const auto first = state_.begin() + static_cast<std::ptrdiff_t>(window_ & (held_.size() - 1));
       const auto end = first + static_cast<std::ptrdiff_t>(block());
       if (std::any_of(first, end, [](State state) { return state != GONE; })) break;
     }

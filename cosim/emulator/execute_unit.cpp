@@ -170,7 +170,9 @@ bool ExecuteUnit::step() {
   if (position_ >= code_.size() || !code_[position_].legal)
     return core_.raise(Cause::PROGRAM, Queue::NONE, position_);
   const Code& code = code_[position_];
-  const Instruction bits = renamed(code.bits);
+  const bool turned = turns_[context_] || scalar_turns_;
+  const Instruction own = turned ? renamed(code.bits) : Instruction{};
+  const Instruction& bits = turned ? own : code.bits;
   if (OPERATIONS[bits.op].unit != OperationUnit::NONE) {
     const bool single = bits.mode == Mode::SCALAR;
     const std::uint64_t elements = single ? 1 : lengths_[bits.length];
