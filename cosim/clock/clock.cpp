@@ -59,7 +59,7 @@ void Clock::level(bool enabled, bool interleaves, bool deals, unsigned loads, un
   front_->shapes.push_back({enabled, config_.serial[number] != 0, interleaves, deals, static_cast<std::uint8_t>(loads),
                             static_cast<std::uint8_t>(operations), static_cast<std::uint8_t>(operands),
                             static_cast<std::uint8_t>(words), static_cast<std::uint8_t>(held),
-                            {limits_[0], limits_[1], limits_[2], limits_[3]}});
+                            {arrays_[0], arrays_[1], arrays_[2], arrays_[3]}});
 }
 
 // Slots 2k and 2k + 1 that read the same array have each line read once, as the first of them.

@@ -35,8 +35,11 @@ class Clock {
   }
   void level(bool enabled, bool interleaves, bool deals, unsigned loads, unsigned operations, unsigned operands,
              unsigned held, unsigned words);
-  // The line that a load of the level that follows does not read, nor any behind it, before it is wanted.
-  void limit(unsigned slot, std::uint64_t line) { limits_[slot] = line; }
+  // The line that a load of the level that follows does not read, nor any behind it, before it is wanted; and that from
+  // which on it reads before it knows what is wanted, with its place in memory, or ~0.
+  void array(unsigned slot, std::uint64_t limit, std::uint64_t line, std::uint64_t address) {
+    arrays_[slot] = {limit, line, address - address % bus_};
+  }
   void nest();
   // Another line of a load, for an activation in this context.
   void load(unsigned level, unsigned slot, bool random, unsigned context, bool first, std::uint64_t address,
@@ -110,7 +113,7 @@ class Clock {
   std::uint32_t places_[4 * MAX_LEVELS][MAX_CONTEXTS] = {};   // lines of the present activation so far
   std::uint64_t last_lines_[4 * MAX_LEVELS][MAX_CONTEXTS];  // that each load has read, by context
   timing::Time now_ = 0, ended_ = 0, rung_ = 0;
-  std::uint64_t limits_[4] = {};
+  timing::Array arrays_[4];
   std::uint64_t bundles_ = 0;
   std::uint32_t nest_ = 0;
   unsigned interleaves_ = 0;  // levels, a bit for each

@@ -54,10 +54,12 @@ void FrontTime::nest() {
     Load& load = loads_[unit];
     Stream<LoadLine>& stream = lines[unit];
     load.last_line = ~0ull;
-    load.limit = nest_[unit / 4].limits[unit % 4];
+    load.limit = nest_[unit / 4].arrays[unit % 4].limit;
     load.used_line = !stream.empty() && stream.front().nest == nest_number_ ? stream.front().line : ~0ull >> 1;
     load.spread = nest_[unit / 4].interleaves;
-    if (!is_random(unit)) prefetch(unit, true, levels_[unit / 4].begins + HINT);
+    load.hinted = 0;
+    load.skipped = 0;
+    if (!is_random(unit)) hint(unit, levels_[unit / 4].begins + HINT);
   }
 }
 

@@ -33,6 +33,8 @@ class FrontTime {
     std::uint64_t limit = 0;             // the line from which on none is read ahead
     std::uint64_t used_line = 0;         // the last one that was read by an iteration
     Time asks = 0;                       // when it asked last
+    std::uint64_t skipped = 0;           // lines between that and the one that is wanted, if it comes without a restart
+    Time hinted = 0;                     // when the line is there that was asked for before one was wanted, and is not it
     bool spread = false;                 // of a level that interleaves: lines of several activations
     Window<Time> there{1024};
     std::vector<Time> used_at = std::vector<Time>(MAX_CONTEXTS * PLACES, 0);  // by context and place
@@ -56,6 +58,8 @@ class FrontTime {
   bool is_random(unsigned unit) const;
   bool ask_spread(unsigned unit, const LoadLine& line, Time at);
   void prefetch(unsigned unit, bool wanted, Time at);
+  void hint(unsigned unit, Time at);
+  bool restart(unsigned level, Time& at);
   bool wait(Time known) { return known == UNKNOWN && !forced_; }
 
   const Config& config_;

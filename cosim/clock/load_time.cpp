@@ -9,12 +9,56 @@ namespace {
 
 constexpr Time LOOK_UP = 20;         // of an iteration's cycles, those from the look-up of its elements on
 constexpr Time LOAD_TO_BUNDLE = 25;  // from a line to the bundle with its element
+constexpr Time RESTART = 6;          // from a line that is not wanted to the request for the one that is
+constexpr Time SKIP = 2;             // for each line between
 constexpr std::uint64_t SERIAL_LINES = 3;  // of each load that a serial level has ahead of the one that it uses
 
 }  // namespace
 
 bool FrontTime::is_random(unsigned unit) const {
   return !config_.serial[unit / 4] && unit % 4 >= static_cast<unsigned>(config_.sequential_loads[unit / 4]);
+}
+
+// Before a level has a bundle its loads read from where their arrays begin, if they know where that is.
+void FrontTime::hint(unsigned unit, Time at) {
+  Load& load = loads_[unit];
+  const LevelShape& shape = nest_[unit / 4];
+  const Array& array = shape.arrays[unit % 4];
+  const bool reads = !lines[unit].empty() && lines[unit].front().nest == nest_number_;
+  const std::uint64_t wanted = reads ? lines[unit].front().line : ~0ull;
+  if (shape.serial || shape.interleaves || wanted == array.first) {
+    prefetch(unit, true, at);
+    return;
+  }
+  if (!shape.enabled || array.first == ~0ull || (unit % 2 && array.first - shape.arrays[unit % 4 - 1].first <= 1)) return;
+  const auto most = static_cast<std::uint64_t>(config_.lookahead_burst), bus = static_cast<std::uint64_t>(config_.bus_bytes);
+  const auto ahead = static_cast<std::uint64_t>(config_.lookahead_lines);
+  const bool skips = wanted > array.first && wanted - array.first < ahead;  // lines until the one that is wanted comes
+  load.hinted = UNKNOWN;
+  std::uint32_t reader = HINTS + unit;
+  for (std::uint64_t line = array.first; line < array.limit && !(skips && line == wanted);) {
+    const std::uint64_t block = most - line % most;
+    if (line + block - array.first > ahead) break;
+    const std::uint64_t count = std::min({block, array.limit - line, skips ? wanted - line : block});
+    load.asks = std::max(load.asks + 2, at);
+    memory_.ask(load.asks, array.address + (line - array.first) * bus, static_cast<std::uint32_t>(count), reader, 0);
+    reader = NOBODY;
+    line += count;
+  }
+  if (!skips) return;
+  load.skipped = wanted - array.first;
+  load.last_line = wanted - 1;
+  load.last_address = array.address + (load.skipped - 1) * bus;
+  prefetch(unit, true, at);
+}
+
+// Loads of a level go on to where lines are wanted when those are there that are not; false if that is not known.
+bool FrontTime::restart(unsigned level, Time& at) {
+  for (unsigned unit = 4 * level; unit < 4 * level + 4; ++unit) {
+    if (wait(loads_[unit].hinted)) return false;
+    if (loads_[unit].hinted > 0) at = std::max(at, loads_[unit].hinted + RESTART);
+  }
+  return true;
 }
 
 // Asks for lines ahead, as far as there is room for them and they follow each other.
@@ -50,7 +94,7 @@ void FrontTime::prefetch(unsigned unit, bool wanted, Time at) {
         break;
       ++count;
     }
-    if (skipped + block > room && skipped) return;
+    if (load.skipped + skipped + block > room && load.skipped + skipped) return;
     load.asks = std::max(load.asks + 2, at);
     for (std::uint32_t n = 0; n < count; ++n) load.there[load.asked + n] = UNKNOWN;
     memory_.ask(load.asks, first.address, count, LOADS + unit, load.asked);
@@ -98,9 +142,19 @@ bool FrontTime::line(const Entry& entry) {
   const unsigned unit = 4u * entry.level + entry.slot;
   Load& load = loads_[unit];
   Level& level = levels_[entry.level];
-  if (load.asked == load.used) prefetch(unit, true, std::max(level.out, level.prepared) - LOOK_UP);
-  const Time there = load.there[load.used];
+  if (load.asked == load.used) {
+    Time at = std::max(level.out, level.prepared) - LOOK_UP;
+    if (!restart(entry.level, at)) return false;
+    prefetch(unit, true, at);
+  }
+  Time there = load.there[load.used];
   if (wait(there)) return false;
+  if (load.skipped) {
+    Time at = std::max(level.out, level.prepared) - LOOK_UP;
+    if (!restart(entry.level, at)) return false;
+    there = std::max(there, at + SKIP * static_cast<Time>(load.skipped));
+    load.skipped = 0;
+  }
   level.ready = std::max(level.ready, there + LOAD_TO_BUNDLE);
   if (load.spread) {
     const LoadLine& one = lines[unit].front();
@@ -138,6 +192,11 @@ bool FrontTime::random(const Entry& entry) {
 
 void FrontTime::arrived(const Request& request, Time first) {
   if (request.reader == NOBODY) return;
+  if (request.reader >= HINTS) {
+    Time& there = loads_[request.reader - HINTS].hinted;
+    if (there == UNKNOWN) there = first;
+    return;
+  }
   Window<Time>& there = request.reader == LOADER ? word_lines_ : loads_[request.reader - LOADS].there;
   for (std::uint32_t n = 0; n < request.lines; ++n) there[request.number + n] = first + n;
 }

@@ -8,8 +8,9 @@
 
 namespace daedal::timing {
 
-// Who reads: the vector queues and the store stream first, then each load of each level, and the loader.
-constexpr unsigned LOADS = 3, LOADER = LOADS + 4 * MAX_LEVELS, NOBODY = LOADER + 1;
+// Who reads: the vector queues and the store stream first, then each load of each level, the loader,
+// and loads once more: lines that they ask for before any is wanted.
+constexpr unsigned LOADS = 3, LOADER = LOADS + 4 * MAX_LEVELS, NOBODY = LOADER + 1, HINTS = NOBODY + 1;
 
 struct Request {
   Time arrives;

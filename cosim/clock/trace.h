@@ -88,13 +88,18 @@ struct LoadLine {
   std::uint16_t place, context;  // of a level that interleaves: lines of the activation before it
 };
 
+// What a load reads ahead: from which line, ~0 if from nowhere, where that is in memory, and up to which line.
+struct Array {
+  std::uint64_t limit = 0, first = ~0ull, address = 0;
+};
+
 // How a level of the present nest is set.
 struct LevelShape {
   bool enabled = false, serial = false, interleaves = false, deals = false;
   std::uint8_t loads = 0, operations = 0, operands = 0;
   std::uint8_t words = 0;
   std::uint8_t held = 0;  // operands that are read once an activation of the parent
-  std::uint64_t limits[4] = {};  // of each load: the line from which on none is read ahead
+  Array arrays[4];  // of each load
 };
 
 enum class Work : std::uint8_t { NONE, LANES, STORE, QUOTIENT, REDUCE, SCALAR, ITERATIVE };

@@ -118,7 +118,7 @@ void AccessUnit::tell() {
     for (unsigned slot = 0; slot < level.load_count; ++slot) {
       loads += level.loads[slot].control.enable;
       if (level.loads[slot].control.enable) operand(level.loads[slot].control.base);
-      core_.clock.limit(slot, level.loads[slot].limit / core_.config.bus_bytes);
+      tell(level, slot);
     }
     for (unsigned k = 0; k < level.alu_count; ++k) operations += level.alus[k].control.op != AluOp::NONE;
     if (level.check.enable) operand(level.check.limit);
@@ -126,6 +126,17 @@ void AccessUnit::tell() {
                       operands[1], operands[0], level.words);
   }
   core_.clock.nest();
+}
+
+// Where a load of a level ends, and where it begins as far as is known before there is a bundle.
+void AccessUnit::tell(const Level& level, unsigned slot) {
+  const Load& load = level.loads[slot];
+  const unsigned place = static_cast<unsigned>(core_.config.place_bits);
+  const bool from_base = slot < level.sequential && load.control.enable && !load.control.base &&
+                         (level.control.lower || !level.lower) && load.base >> place == load.limit >> place &&
+                         load.base < load.limit;
+  const std::uint64_t bus = core_.config.bus_bytes;
+  core_.clock.array(slot, load.limit / bus, from_base ? load.base / bus : NOWHERE, core_.space.map(load.base));
 }
 
 bool AccessUnit::work() {

@@ -93,6 +93,7 @@ class AccessUnit {
   bool check(unsigned level, const Frame& frame, const std::uint64_t* loaded, Bundle& bundle);
   void replace(const Level& level, std::uint64_t loaded, Bundle& bundle);
   void tell();
+  void tell(const Level& level, unsigned slot);
   void foresee();
   void prefetch(unsigned unit, const Bundle& bundle, std::uint64_t at, unsigned size) const;
   std::uint64_t changes_before(unsigned number) const;
