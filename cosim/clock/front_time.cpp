@@ -57,8 +57,7 @@ void FrontTime::nest() {
     load.limit = nest_[unit / 4].arrays[unit % 4].limit;
     load.used_line = !stream.empty() && stream.front().nest == nest_number_ ? stream.front().line : ~0ull >> 1;
     load.spread = nest_[unit / 4].interleaves;
-    load.hinted = 0;
-    load.skipped = 0;
+    load.is_hinted = false;
     if (!is_random(unit)) hint(unit, levels_[unit / 4].begins + HINT);
   }
 }

@@ -24,6 +24,7 @@ class FrontTime {
   void arrived(const Request& request, Time first);
 
  private:
+  static constexpr Time EARLY = -2;
   static constexpr unsigned PLACES = 256;  // a power of two, beyond those that a context's lines have
 
   struct Load {
@@ -33,10 +34,10 @@ class FrontTime {
     std::uint64_t limit = 0;             // the line from which on none is read ahead
     std::uint64_t used_line = 0;         // the last one that was read by an iteration
     Time asks = 0;                       // when it asked last
-    std::uint64_t skipped = 0;           // lines between that and the one that is wanted, if it comes without a restart
-    Time hinted = 0;                     // when the line is there that was asked for before one was wanted, and is not it
+    bool is_hinted = false;              // from where its array begins, which is not where lines are wanted first
     bool spread = false;                 // of a level that interleaves: lines of several activations
-    Window<Time> there{1024};
+    Window<Time> there{1024};            // of those asked for; EARLY: before it was wanted, its time is in `early`
+    Window<Time> early{512};             // by the program's number of a line
     std::vector<Time> used_at = std::vector<Time>(MAX_CONTEXTS * PLACES, 0);  // by context and place
     std::uint64_t used_places[MAX_CONTEXTS] = {};
   };
@@ -59,6 +60,7 @@ class FrontTime {
   bool ask_spread(unsigned unit, const LoadLine& line, Time at);
   void prefetch(unsigned unit, bool wanted, Time at);
   void hint(unsigned unit, Time at);
+  bool comes(unsigned unit, const LoadLine& line, Time at);
   bool restart(unsigned level, Time& at);
   bool wait(Time known) { return known == UNKNOWN && !forced_; }
 

@@ -25,38 +25,36 @@ void FrontTime::hint(unsigned unit, Time at) {
   const LevelShape& shape = nest_[unit / 4];
   const Array& array = shape.arrays[unit % 4];
   const bool reads = !lines[unit].empty() && lines[unit].front().nest == nest_number_;
-  const std::uint64_t wanted = reads ? lines[unit].front().line : ~0ull;
-  if (shape.serial || shape.interleaves || wanted == array.first) {
+  if (shape.serial || shape.interleaves || (reads && lines[unit].front().line == array.first)) {
     prefetch(unit, true, at);
     return;
   }
   if (!shape.enabled || array.first == ~0ull || (unit % 2 && array.first - shape.arrays[unit % 4 - 1].first <= 1)) return;
-  const auto most = static_cast<std::uint64_t>(config_.lookahead_burst), bus = static_cast<std::uint64_t>(config_.bus_bytes);
-  const auto ahead = static_cast<std::uint64_t>(config_.lookahead_lines);
-  const bool skips = wanted > array.first && wanted - array.first < ahead;  // lines until the one that is wanted comes
-  load.hinted = UNKNOWN;
-  std::uint32_t reader = HINTS + unit;
-  for (std::uint64_t line = array.first; line < array.limit && !(skips && line == wanted);) {
-    const std::uint64_t block = most - line % most;
-    if (line + block - array.first > ahead) break;
-    const std::uint64_t count = std::min({block, array.limit - line, skips ? wanted - line : block});
-    load.asks = std::max(load.asks + 2, at);
-    memory_.ask(load.asks, array.address + (line - array.first) * bus, static_cast<std::uint32_t>(count), reader, 0);
-    reader = NOBODY;
-    line += count;
-  }
-  if (!skips) return;
-  load.skipped = wanted - array.first;
-  load.last_line = wanted - 1;
-  load.last_address = array.address + (load.skipped - 1) * bus;
-  prefetch(unit, true, at);
+  load.used_line = array.first;
+  load.last_line = array.first - 1;
+  load.last_address = array.address - static_cast<std::uint64_t>(config_.bus_bytes);
+  overrun(unit, at);
+  load.is_hinted = load.last_line != array.first - 1;
 }
 
-// Loads of a level go on to where lines are wanted when those are there that are not; false if that is not known.
+// A line within the look-ahead of the last one that was used is reached line by line, without asking for it anew.
+bool FrontTime::comes(unsigned unit, const LoadLine& line, Time at) {
+  Load& load = loads_[unit];
+  if (load.last_line == ~0ull || line.line <= load.used_line) return false;
+  if (line.line - load.used_line >= static_cast<std::uint64_t>(config_.lookahead_lines)) return false;
+  if (line.line > load.last_line) overrun(unit, at);
+  if (line.line > load.last_line) return false;
+  load.there[load.asked++] = EARLY;
+  return true;
+}
+
+// Loads of a level go on from where lines are wanted when those are there that are not; false if that is not known.
 bool FrontTime::restart(unsigned level, Time& at) {
   for (unsigned unit = 4 * level; unit < 4 * level + 4; ++unit) {
-    if (wait(loads_[unit].hinted)) return false;
-    if (loads_[unit].hinted > 0) at = std::max(at, loads_[unit].hinted + RESTART);
+    if (!loads_[unit].is_hinted) continue;
+    const Time there = loads_[unit].early[nest_[level].arrays[unit % 4].first];
+    if (wait(there)) return false;
+    at = std::max(at, there + RESTART);
   }
   return true;
 }
@@ -76,6 +74,7 @@ void FrontTime::prefetch(unsigned unit, bool wanted, Time at) {
     }
     const LoadLine& first = stream.ahead(skipped);
     const bool follows = load.spread || first.line == load.last_line + 1;
+    if (!follows && !serial && comes(unit, first, at)) continue;
     if (!follows && !(wanted && skipped == 0)) {
       if (!serial) overrun(unit, at);
       return;
@@ -94,7 +93,7 @@ void FrontTime::prefetch(unsigned unit, bool wanted, Time at) {
         break;
       ++count;
     }
-    if (load.skipped + skipped + block > room && load.skipped + skipped) return;
+    if (skipped + block > room && skipped) return;
     load.asks = std::max(load.asks + 2, at);
     for (std::uint32_t n = 0; n < count; ++n) load.there[load.asked + n] = UNKNOWN;
     memory_.ask(load.asks, first.address, count, LOADS + unit, load.asked);
@@ -116,7 +115,8 @@ void FrontTime::overrun(unsigned unit, Time at) {
     if (first + block - load.used_line > static_cast<std::uint64_t>(config_.lookahead_lines)) return;
     const std::uint64_t count = std::min(block, load.limit - first);
     load.asks = std::max(load.asks + 2, at);
-    memory_.ask(load.asks, load.last_address + bus, static_cast<std::uint32_t>(count), NOBODY, 0);
+    for (std::uint64_t n = 0; n < count; ++n) load.early[first + n] = UNKNOWN;
+    memory_.ask(load.asks, load.last_address + bus, static_cast<std::uint32_t>(count), EARLY_LOADS + unit, first);
     load.last_line += count;
     load.last_address += count * bus;
   }
@@ -149,11 +149,12 @@ bool FrontTime::line(const Entry& entry) {
   }
   Time there = load.there[load.used];
   if (wait(there)) return false;
-  if (load.skipped) {
+  if (there == EARLY) {
+    const std::uint64_t number = lines[unit].front().line;
+    there = load.early[number];
     Time at = std::max(level.out, level.prepared) - LOOK_UP;
-    if (!restart(entry.level, at)) return false;
-    there = std::max(there, at + SKIP * static_cast<Time>(load.skipped));
-    load.skipped = 0;
+    if (wait(there) || !restart(entry.level, at)) return false;
+    there = std::max(there, at + SKIP * static_cast<Time>(number - load.used_line - 1));
   }
   level.ready = std::max(level.ready, there + LOAD_TO_BUNDLE);
   if (load.spread) {
@@ -192,12 +193,10 @@ bool FrontTime::random(const Entry& entry) {
 
 void FrontTime::arrived(const Request& request, Time first) {
   if (request.reader == NOBODY) return;
-  if (request.reader >= HINTS) {
-    Time& there = loads_[request.reader - HINTS].hinted;
-    if (there == UNKNOWN) there = first;
-    return;
-  }
-  Window<Time>& there = request.reader == LOADER ? word_lines_ : loads_[request.reader - LOADS].there;
+  const bool is_early = request.reader >= EARLY_LOADS;
+  Window<Time>& there = request.reader == LOADER ? word_lines_
+                        : is_early               ? loads_[request.reader - EARLY_LOADS].early
+                                                 : loads_[request.reader - LOADS].there;
   for (std::uint32_t n = 0; n < request.lines; ++n) there[request.number + n] = first + n;
 }
 

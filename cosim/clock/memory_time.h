@@ -9,8 +9,8 @@
 namespace daedal::timing {
 
 // Who reads: the vector queues and the store stream first, then each load of each level, the loader,
-// and loads once more: lines that they ask for before any is wanted.
-constexpr unsigned LOADS = 3, LOADER = LOADS + 4 * MAX_LEVELS, NOBODY = LOADER + 1, HINTS = NOBODY + 1;
+// and loads once more: lines that they ask for without knowing that they are wanted.
+constexpr unsigned LOADS = 3, LOADER = LOADS + 4 * MAX_LEVELS, NOBODY = LOADER + 1, EARLY_LOADS = NOBODY + 1;
 
 struct Request {
   Time arrives;
