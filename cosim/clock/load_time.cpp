@@ -192,7 +192,6 @@ bool FrontTime::random(const Entry& entry) {
 }
 
 void FrontTime::arrived(const Request& request, Time first) {
-  if (request.reader == NOBODY) return;
   const bool is_early = request.reader >= EARLY_LOADS;
   Window<Time>& there = request.reader == LOADER ? word_lines_
                         : is_early               ? loads_[request.reader - EARLY_LOADS].early

@@ -10,7 +10,7 @@ namespace daedal::timing {
 
 // Who reads: the vector queues and the store stream first, then each load of each level, the loader,
 // and loads once more: lines that they ask for without knowing that they are wanted.
-constexpr unsigned LOADS = 3, LOADER = LOADS + 4 * MAX_LEVELS, NOBODY = LOADER + 1, EARLY_LOADS = NOBODY + 1;
+constexpr unsigned LOADS = 3, LOADER = LOADS + 4 * MAX_LEVELS, EARLY_LOADS = LOADER + 1;
 
 struct Request {
   Time arrives;

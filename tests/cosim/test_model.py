@@ -206,6 +206,31 @@ def test_predictions_of_narrow_types_are_near_the_landed_cycles(file: str, confi
     assert not found["verdict"] and abs(found["cycles"] - landed) <= 0.03 * landed, (found["cycles"], landed)
 
 
+@pytest.mark.parametrize("number", [13, 23, 30])
+def test_a_nest_that_begins_in_the_middle_of_its_arrays_reads_their_beginning_too(number: int) -> None:
+    """Many tables of many widths, with the lines that are read for nothing (decision 010)."""
+    rows = [row for row in _landed() if (row["config"], row["memory"]) == ("ddr3", "ideal")]
+    (row,) = [row for row in rows if row["workload"].startswith(f"{number}: ")]
+    shape = list(shape_list.drawn(40, row["seed"]))[number]
+    machine = Machine(Config.preset("ddr3"), "ideal")
+    predicted = model_check.launch(shape.sized(machine.config).make(row["seed"]), machine, "model")
+    assert model_check.is_within(row["cycles"], predicted.cycles), (row["cycles"], predicted.cycles)
+    assert abs(predicted.lines_read - row["lines_read"]) <= 0.1 * row["lines_read"]
+
+
+@pytest.mark.parametrize("name", ["50 tables, D 16, batch 1", "one long bag, D 16"])
+def test_a_longer_latency_moves_predictions_as_it_moves_the_rtl(name: str) -> None:
+    (shape,) = [shape for shape in shape_list.shapes() if shape.name == name]
+    cycles = []
+    for latency in (20, 400):
+        machine = Machine(Config.preset("ddr3"), f"ideal:latency={latency}")
+        (row,) = [row for row in _landed() if (row["workload"], row["memory"]) == (name, machine.memory)]
+        predicted = model_check.launch(shape.sized(machine.config).make(row["seed"]), machine, "model")
+        cycles.append((row["cycles"], predicted.cycles))
+    (rtl_short, short), (rtl_long, long) = cycles
+    assert abs((long - short) - (rtl_long - rtl_short)) <= 0.05 * (rtl_long - rtl_short)
+
+
 def test_sums_behind_each_other_wait_for_the_pre_adders() -> None:
     """One bag, each of whose rows of a beat needs the sum before: 10 cycles, which are 5 without pre-adders."""
     typed = Typed("bf16", "sum", 16, rows=64, bags=1, pooling=400)
