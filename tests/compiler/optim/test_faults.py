@@ -70,7 +70,7 @@ def faulty_steps(run: Run, twin: Run, trials: int, monkeypatch: pytest.MonkeyPat
         with monkeypatch.context() as patch:
             for function in ("arrays_of", "stacked"):
                 patch.setattr(optimizers, function, damaging(getattr(steps, function), name, rng))
-            patch.setattr(kernel_launch, "_check_distinct", lambda *given: None)
+            patch.setattr(kernel_launch, "check_distinct", lambda *given: None)
             with pytest.raises((IndexOutOfRange, InvalidOffsets, MemoryFault)):
                 run.optimizer.step()
         assert not number or run.optimizer._owners[0].is_ahead
