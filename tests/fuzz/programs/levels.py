@@ -239,8 +239,9 @@ class LevelMaker:
         signed = self.dice.below(2)
         destination = self.destination()
         limit = array.end if self.dice.chance(0.8) else self.limit(array)
-        if array.name == "any" and not source:  # of another class they are other bytes of any kind
-            mapping = self.dice.below(CLASSES)
+        superblock = self.config.superblock_bytes
+        if array.name == "any" and not source and -(-array.end // superblock) * superblock <= OUT:
+            mapping = self.dice.below(CLASSES)  # of another class they are other bytes of any kind
             base, limit = in_class(0, mapping, self.dice.config) + base, in_class(0, mapping, self.dice.config) + limit
         self._emit(slot, array, index, source, base, limit, destination, signed)
         values[slot] = self.loaded(array, signed)
