@@ -47,7 +47,7 @@ class Use:
 
     def wait_for_what_never_ends(self) -> None:
         program = self.device.load_program(copy_program())
-        self.device.submit(program, [0, 0, FOR_EVER, 16, 0], reads=[], writes=[Region(0, 16)]).result()
+        self.device.submit(program, [16, 0, FOR_EVER, 16, 0], reads=[], writes=[Region(0, 16)]).result()
 
     def memory(self) -> None:
         self.device.memory.write(self.table.address, bytes(128))
@@ -133,7 +133,7 @@ from tests.driver.test_driver_targets import CONFIG, FOR_EVER, copy_program
 devices = [daedal.Device.open(sys.argv[1], CONFIG, memory_bytes=1 << 22) for _ in range(2)]
 for device in devices:
     program = device.load_program(copy_program())
-    arguments = [0, 0, FOR_EVER, 16, 0]
+    arguments = [16, 0, FOR_EVER, 16, 0]
     threading.Thread(target=device.launch, args=(program, arguments), daemon=True).start()
     threading.Thread(target=lambda: [device.memory.read(0, 1 << 20) for _ in iter(int, 1)], daemon=True).start()
 threading.excepthook = lambda *_: None
@@ -155,7 +155,7 @@ def test_a_device_that_nobody_keeps(target: str) -> None:
     """A launch of it is still at work; its memory goes with it."""
     for _ in range(3):
         device = daedal.Device.open(target, CONFIG, memory_bytes=1 << 22)
-        device.submit(device.load_program(copy_program()), [0, 0, FOR_EVER, 16, 0])
+        device.submit(device.load_program(copy_program()), [16, 0, FOR_EVER, 16, 0])
         del device
         gc.collect()
 

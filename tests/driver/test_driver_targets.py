@@ -116,7 +116,7 @@ def test_interrupt_from_the_keyboard(dev, rng):
     address = dev.load_program(copy_program())
     timer.start()
     with pytest.raises(KeyboardInterrupt):
-        dev.launch(address, [0, 0, FOR_EVER, 16, 0])
+        dev.launch(address, [16, 0, FOR_EVER, 16, 0])
     timer.join()
     assert np.array_equal(copy(dev, table), table)
 
@@ -124,7 +124,7 @@ def test_interrupt_from_the_keyboard(dev, rng):
 def test_time_limit(dev, rng):
     table = rng.random((10, 16), np.float32)
     with pytest.raises(daedal.DeviceHang, match=r"did not end within 0.1 s"):
-        dev.launch(dev.load_program(copy_program()), [0, 0, FOR_EVER, 16, 0], timeout=0.1)
+        dev.launch(dev.load_program(copy_program()), [16, 0, FOR_EVER, 16, 0], timeout=0.1)
     assert np.array_equal(copy(dev, table), table)
 
 

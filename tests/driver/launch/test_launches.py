@@ -183,7 +183,7 @@ def test_a_launch_that_reads_something_else_is_not_fenced(dev, copier, rng):
 def test_reset_in_the_middle(dev, copier, rng):
     module, inputs = bags(rng, dev, 16, 30)
     executable = daedal.compile(module, inputs, device=dev)
-    first = [executable.submit(*inputs), dev.submit(copier, [0, 0, FOR_EVER, 16, 0]), executable.submit(*inputs)]
+    first = [executable.submit(*inputs), dev.submit(copier, [16, 0, FOR_EVER, 16, 0]), executable.submit(*inputs)]
     assert same_bits(first[0].result(), module(*inputs))
     assert not first[1].done()
     with pytest.raises(TimeoutError):
@@ -255,11 +255,11 @@ with daedal.Device.open(sys.argv[1], CONFIG, sys.argv[3], memory_bytes=1 << 24) 
     with dev.arena() as arena:
         origin, target = arena.upload(source), arena.reserve(source.nbytes)
         first = dev.submit(program, [origin, target, 4, 64, 64])
-        endless = dev.submit(program, [0, 0, FOR_EVER, 16, 0])
+        endless = dev.submit(program, [16, 0, FOR_EVER, 16, 0])
         last = dev.submit(program, [origin, target, 4, 64, 64])
         print("ready", flush=True)
         try:
-            endless.result() if sys.argv[2] == "result" else dev.launch(program, [0, 0, FOR_EVER, 16, 0])
+            endless.result() if sys.argv[2] == "result" else dev.launch(program, [16, 0, FOR_EVER, 16, 0])
         except KeyboardInterrupt:
             print("interrupted", flush=True)
         first.result()

@@ -180,7 +180,7 @@ def test_a_random_load_names_its_line(device: daedal.Device, element: int) -> No
 
 def test_a_program_that_crosses_the_end(device: daedal.Device) -> None:
     end, place = device.target.memory_bytes, device.target.memory_bytes - 1024
-    raw = Program(device.config.hash, [*copy(INSIDE, INSIDE, 4)] * 20).to_bytes()
+    raw = Program(device.config.hash, [*copy(INSIDE + 64, INSIDE, 4)] * 20).to_bytes()
     assert len(raw) > 1024 + 64
     device.target.mem_write(place, raw[:1024])
     with pytest.raises(daedal.MemoryFault) as caught:
