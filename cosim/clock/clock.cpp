@@ -98,6 +98,17 @@ void Clock::nest() {
   put({Kind::NEST, 0, 0, 0, 0, 0});
 }
 
+// Cycles that the iterative unit takes of numbers that are neither subnormal nor special.
+static std::uint8_t iterations(std::uint64_t op) {
+  switch (op) {
+    case VectorOp::DIVIDE:
+    case VectorOp::RECIPROCAL: return 39;
+    case VectorOp::SQUARE_ROOT: return 37;
+    case VectorOp::SCALE: return 5;
+    default: return 15;  // conversions of integers
+  }
+}
+
 void Clock::executed(const Instruction& bits, const Operation& operation, bool starts, std::uint64_t context,
                      bool pops_scalar, bool kept, bool takes_b, bool adds_b, std::uint64_t elements, const Popped& popped,
                      std::uint64_t count) {
@@ -120,6 +131,7 @@ void Clock::executed(const Instruction& bits, const Operation& operation, bool s
     one.work = Work::STORE;
   } else if (operation.unit == OperationUnit::ITERATIVE) {
     one.work = Work::ITERATIVE;
+    one.iterations = iterations(bits.op);
   } else {
     one.work = scalars ? Work::SCALAR : bits.mode == Mode::REDUCE ? Work::REDUCE : Work::LANES;
     if (bits.op == VectorOp::DIVIDE_COUNT && count >= 512) one.passes = 2;

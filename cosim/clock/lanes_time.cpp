@@ -9,7 +9,8 @@ namespace {
 constexpr Time LANE = 10, SELECT = 2;  // a lane's pipeline, and what is in front of it
 constexpr Time TOKEN_TO_ISSUE = 7;
 constexpr Time LINE_TO_LANES = 3;   // from the return bus
-constexpr Time TREE = 50, TREE_BEATS = 5, ITERATIVE = 36;
+constexpr Time TREE = 50, TREE_BEATS = 5, TREE_STEP = 18;
+constexpr Time ANSWER = 6;  // more than the iterative unit takes until its answer goes through the lanes, as a row of one
 
 }  // namespace
 
@@ -94,7 +95,7 @@ bool LanesTime::begin(const Executed& one) {
     if (one.c != NO_REGISTER) after(of(one.c, one.context), loop_);
     if (one.destination != NO_REGISTER) at = std::max(at, of(one.destination, one.context).stored - result_);
   }
-  if (one.work == Work::SCALAR && one.c != NO_REGISTER) at = std::max(at, scalars_[one.c]);
+  if (one.work == Work::SCALAR && one.c != NO_REGISTER) at = std::max(at, scalars_[one.c] - read_after_write_ + loop_);
   if (one.work == Work::ITERATIVE) at = std::max(at, iterative_);
   queues_.stalls[HAZARD] += at - before;
   start_ = at;
@@ -176,8 +177,19 @@ void LanesTime::join(const Executed& one, std::uint64_t n, std::uint64_t most, T
   taken_[beats_++ % AHEAD] = at;
 }
 
+// Beats of a tree of eight partial results go between those of later rows, or cost nothing if the lanes are idle then.
+void LanesTime::combine() {
+  const auto done = [&](const TreeBeats& step) {
+    if (step.at >= lane_) return false;
+    if (step.at >= start_) lane_ += step.beats;
+    return true;
+  };
+  tree_.erase(std::remove_if(tree_.begin(), tree_.end(), done), tree_.end());
+}
+
 void LanesTime::finish(const Executed& one) {
   if (one.work == Work::NONE) return;
+  combine();
   if (one.clears && one.a != NO_REGISTER && !one.scalar_source) clear(of(one.a, one.context));
   const Time last = lane_ - 1;
   const Time first = std::min(start_, last - one.beats + 1);
@@ -191,11 +203,17 @@ void LanesTime::finish(const Executed& one) {
     Time there = last + read_after_write_;
     if (one.work == Work::REDUCE) {
       there = last + TREE;
-      lane_ += TREE_BEATS;
+      if (one.around) {
+        for (Time step = 1; step <= 3; ++step)
+          tree_.push_back({last + TREE_STEP * step + 4, step == 3 ? Time{1} : Time{one.around}});
+      } else {
+        lane_ += TREE_BEATS;
+      }
     }
     if (one.work == Work::ITERATIVE) {
-      there = last + ITERATIVE;
-      iterative_ = there;
+      const Time moved = last + one.iterations + ANSWER;
+      there = moved + read_after_write_;
+      iterative_ = moved + 1;
     }
     if (one.destination != NO_REGISTER) scalars_[one.destination] = there;
   }

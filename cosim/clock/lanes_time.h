@@ -1,5 +1,7 @@
 // The execute unit and the store unit.
 #pragma once
+#include <vector>
+
 #include "queues_time.h"
 
 namespace daedal::timing {
@@ -26,12 +28,16 @@ class LanesTime {
     Time first = -100, last = -100;  // when its beats were issued
     Time stored = -100;              // from when on it is read to be stored
   };
+  struct TreeBeats {
+    Time at, beats;
+  };
   enum Phase { FETCHED, POPPING, DONE };
 
   bool begin(const Executed& one);
   bool pop(const Executed& one);
   void join(const Executed& one, std::uint64_t n, std::uint64_t most, Time there, Time& at);
   Time crowded(const Executed& one) const;
+  void combine();
   void finish(const Executed& one);
   bool put(const Executed& one);
   void line(Time at, std::uint64_t number);
@@ -51,6 +57,7 @@ class LanesTime {
   std::uint64_t beats_ = 0;
   Register registers_[16][MAX_CONTEXTS];
   Time scalars_[16] = {};
+  std::vector<TreeBeats> tree_;  // to come
   Phase phase_ = FETCHED;
   bool forced_ = false;
   Time lane_ = 0, start_ = 0, tokens_ = 0, sends_ = 0, iterative_ = 0;

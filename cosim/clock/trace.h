@@ -115,6 +115,7 @@ struct Executed {
   std::uint8_t a, b, c, destination;        // registers
   bool clears;                              // a is empty from then on
   std::uint8_t passes;                      // over the lanes
+  std::uint8_t iterations;                  // cycles of the iterative unit
   std::uint16_t beats;
   std::uint16_t data;      // beats that it stores
   std::uint16_t lines[2];  // popped of each vector queue
