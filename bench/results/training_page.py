@@ -14,9 +14,10 @@ runs on the device. The figures are of the commit {revision}."""
 
 TEXT = """*Simulated*, `ddr3`: rows of 64 binary32 elements, 1,000 samples of as many rows, so that each row that is
 read has some 1.6 of them. *Of lines* is the share of the memory port's lines, which bounds what moves a row at a time;
-steps that compute more are bound by the lanes. *PyTorch* and *FBGEMM* are *measured* on the computer that made this
-page: what the same bytes are of a triad's bandwidth in their own step; – where it is not installed or has no such
-step."""
+steps that compute more are bound by the lanes. Steps that are *undoable* keep each row before they change it, so that
+a fault leaves the table as it was: `daedal.optim` takes these. *PyTorch* and *FBGEMM* are *measured* on the computer
+that made this page: what the same bytes are of a triad's bandwidth in their own step; – where it is not installed or
+has no such step."""
 
 COLUMNS = (
     column("step", "workload"), column("memory", "memory"), column("cycles", "cycles", ",.0f"),

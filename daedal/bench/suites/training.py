@@ -1,11 +1,12 @@
 """The suite ``training``: gradients of a table and steps of optimizers on the machine, beside PyTorch and FBGEMM here.
 
 Bags of one row each, some of the same row. Kernels are those of ``daedal.compiler.library``; results are compared with
-PyTorch's, and those of FBGEMM's optimizers with their rules in NumPy.
+PyTorch's, and those of FBGEMM's optimizers with their rules in NumPy. Steps that can be undone after a fault are those
+of ``daedal.optim``.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from daedal.bench.report.table import column
 from daedal.bench.suite import NOT_EQUAL, Machine, Order, Row, Say, Suite, against, at_most, machines_of, one_thread
 from daedal.bench.suites.single_layers import figures
 from daedal.compiler.frontends.python.function import KernelFunction
-from daedal.compiler.library import gradients, updates
+from daedal.compiler.library import gradients, kept_updates, updates
 from daedal.compiler.library.segments import segments
 
 DIM, SAMPLES, ROWS = 64, 1000, 1000
@@ -152,13 +153,31 @@ def rowwise_adagrad(batch: Batch) -> Step:
     )  # fmt: skip
 
 
+def _undoable(make: Callable[[Batch], Step], kernel: KernelFunction) -> Callable[[Batch], Step]:
+    """The same step by a kernel that keeps each row, its state and a tag before the row changes."""
+
+    def made(batch: Batch) -> Step:
+        step = make(batch)
+        rows = len(np.unique(batch.indices))
+        state = step.arguments[1:2] if kernel is kept_updates.rowwise_adagrad else ()
+        rest = step.arguments[1 + len(state) :]
+        kept = (np.zeros((rows, DIM), np.float32), *(np.zeros(rows, np.float32) for _ in state))
+        arguments = (step.arguments[0], *state, *kept, np.zeros(rows, np.float32), *rest[:4], 1.0, *rest[4:])
+        return replace(step, kernel=kernel, arguments=arguments, in_torch=None, in_fbgemm=None, is_memory_bound=False)
+
+    return made
+
+
 STEPS: dict[str, Callable[[Batch], Step]] = {
     "sparse SGD": sgd,
+    "sparse SGD, undoable": _undoable(sgd, kept_updates.sgd),
     "gradient of sums": summed,
     "coalesce": coalesced,
     "gradient of maxima": greatest,
     "EXACT_SGD": exact_sgd,
+    "EXACT_SGD, undoable": _undoable(exact_sgd, kept_updates.exact_sgd),
     "EXACT_ROWWISE_ADAGRAD": rowwise_adagrad,
+    "EXACT_ROWWISE_ADAGRAD, undoable": _undoable(rowwise_adagrad, kept_updates.rowwise_adagrad),
 }
 """Name -> what makes it of a batch."""
 
