@@ -7,7 +7,7 @@ from xdsl.ir import Operation, SSAValue
 
 from daedal.compiler.analysis.row_loops import constant_of
 from daedal.compiler.backend.arguments import ArgumentTable
-from daedal.compiler.backend.interleave_bags import Turns, allowed, pays
+from daedal.compiler.backend.interleave_bags import Turns, allowed, is_apart, pays
 from daedal.compiler.backend.levels import Level, place_levels, read_levels
 from daedal.compiler.dialects import dlc, mach_access, slc
 from daedal.errors import UnsupportedOperation
@@ -57,7 +57,9 @@ class NestCode:
         """The loops on levels, and the one of these whose activations come in turn."""
         levels = place_levels(self.root, self.config)
         level = self.config.context_level if self.turns is not Turns.NONE else None
-        if level is None or level < len(levels) - 1 or not (pays(self.root, self.config) and allowed(levels)):
+        if level is None or level < len(levels) - 1:
+            return levels, None
+        if not (pays(self.root, self.config) and allowed(levels) and is_apart(self.root)):
             return levels, None
         try:
             return read_levels(self.root, self.config, level - len(levels) + 1, may_pad=False), level

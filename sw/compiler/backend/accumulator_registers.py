@@ -17,6 +17,14 @@ class Holds(enum.IntEnum):
     OTHERS = 2
 
 
+class Rows(enum.Enum):
+    """What rows an accumulator has."""
+
+    EMPTY = "of one nest, which finds it empty and leaves it so"
+    BEGUN = "of one nest, which sets it before it reads it"
+    CARRIED = "of several nests, or of one that reads what a run before left"
+
+
 def registers_of(program: dlc.ExecuteOp, events: Mapping[int, dlc.EventOp]) -> dict[SSAValue, int]:
     """Accumulator -> vector register; ``events``: those that start callbacks, by token.
 
@@ -25,28 +33,45 @@ def registers_of(program: dlc.ExecuteOp, events: Mapping[int, dlc.EventOp]) -> d
     """
     found = [op.result for op in program.body.block.ops if isinstance(op, slcv.AccumulatorOp)]
     callbacks = {op.token.value.data: op for op in program.body.block.ops if isinstance(op, dlc.CallbackOp)}
-    own, empty, begun = list[SSAValue](), dict[int, list[SSAValue]](), dict[int, list[SSAValue]]()
+    kinds: dict[Rows, dict[int, list[SSAValue]]] = {kind: {} for kind in Rows}
     for value in found:
-        tokens = [token for token, op in callbacks.items() if any(accesses(op, value))]
-        nests = {id(nest): nest for nest in (_nest(events[token]) for token in tokens)}
-        if len(nests) != 1:
-            own.append(value)
-            continue
-        ((number, nest),) = nests.items()
-        walk = _Walk(value, {events[token]: callbacks[token] for token in tokens})
-        if walk.loop(nest, Holds.NOTHING) is Holds.NOTHING:
-            empty.setdefault(number, []).append(value)
-            continue
-        walk.loop(nest, Holds.OTHERS)
-        if walk.reads_others:
-            own.append(value)
-        else:
-            begun.setdefault(number, []).append(value)
-    registers = {value: n for n, value in enumerate(own)}
-    for kind in (begun, empty):
+        kind, number = _rows(value, callbacks, events)
+        kinds[kind].setdefault(number, []).append(value)
+    registers = {value: n for n, value in enumerate(kinds[Rows.CARRIED].get(0, []))}
+    for kind in (Rows.BEGUN, Rows.EMPTY):
         first = len(set(registers.values()))
-        registers |= {value: first + n for values in kind.values() for n, value in enumerate(values)}
+        registers |= {value: first + n for values in kinds[kind].values() for n, value in enumerate(values)}
     return registers
+
+
+def carries(nest: slc.ForOp, program: dlc.ExecuteOp, events: Mapping[int, dlc.EventOp]) -> bool:
+    """Whether a callback of the nest does something with an accumulator that has a row from before the nest, or from
+    one run of its loop to the next. Arguments as of ``registers_of``.
+    """
+    callbacks = {op.token.value.data: op for op in program.body.block.ops if isinstance(op, dlc.CallbackOp)}
+    here = [op for token, op in callbacks.items() if token in events and _nest(events[token]) is nest]
+    values = [op.result for op in program.body.block.ops if isinstance(op, slcv.AccumulatorOp)]
+    return any(
+        _rows(value, callbacks, events)[0] is Rows.CARRIED
+        for value in values
+        if any(accesses(callback, value) for callback in here)
+    )
+
+
+def _rows(
+    value: SSAValue, callbacks: Mapping[int, dlc.CallbackOp], events: Mapping[int, dlc.EventOp]
+) -> tuple["Rows", int]:
+    """What rows an accumulator has, and a number for the nest that they are of, if it is one."""
+    tokens = [token for token, op in callbacks.items() if any(accesses(op, value))]
+    nests = {id(nest): nest for nest in (_nest(events[token]) for token in tokens)}
+    if len(nests) != 1:
+        return Rows.CARRIED, 0
+    ((number, nest),) = nests.items()
+    walk = _Walk(value, {events[token]: callbacks[token] for token in tokens})
+    if walk.loop(nest, Holds.NOTHING) is Holds.NOTHING:
+        return Rows.EMPTY, number
+    walk.loop(nest, Holds.OTHERS)
+    return (Rows.CARRIED, 0) if walk.reads_others else (Rows.BEGUN, number)
 
 
 def accesses(callback: dlc.CallbackOp, value: SSAValue) -> Sequence[slcv.GetOp | slcv.SetOp]:

@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import VectorType
 from xdsl.ir import SSAValue
 
 from daedal.compiler.analysis.row_loops import constant_of
+from daedal.compiler.backend.accumulator_registers import carries
 from daedal.compiler.backend.levels import Level
 from daedal.compiler.backend.select_instructions import field_of, whole_width
 from daedal.compiler.dialects import dlc, slc, slcv
@@ -40,15 +41,28 @@ def pays(root: slc.ForOp, config: Config) -> bool:
     return bool(popped) and max(popped + pushed) <= config.context_beats and min(popped) < config.accumulate_cycles
 
 
+def is_apart(root: slc.ForOp) -> bool:
+    """Whether callbacks of the nest have all that they read in registers from the same activation: each has its own."""
+    access, programs = _programs(root)
+    pushes = [op for nests in access for op in nests.walk() if isinstance(op, dlc.PushTokenOp)]
+    events = {op.token.value.data: event for op in pushes if isinstance(event := op.parent_op(), dlc.EventOp)}
+    return not any(carries(root, program, events) for program in programs)
+
+
 def _callbacks(root: slc.ForOp) -> list[dlc.CallbackOp]:
     """The callbacks that a nest starts."""
     tokens = {op.token for op in root.walk() if isinstance(op, dlc.PushTokenOp)}
+    ops = [op for program in _programs(root)[1] for op in program.body.block.ops]
+    return [op for op in ops if isinstance(op, dlc.CallbackOp) and op.token in tokens]
+
+
+def _programs(root: slc.ForOp) -> tuple[list[dlc.AccessOp], list[dlc.ExecuteOp]]:
+    """The access and the execute program that the nest is part of."""
     access = root.parent_op()
     assert access is not None
     assert access.parent is not None
-    programs = [op for op in access.parent.ops if isinstance(op, dlc.ExecuteOp)]
-    ops = [op for program in programs for op in program.body.block.ops]
-    return [op for op in ops if isinstance(op, dlc.CallbackOp) and op.token in tokens]
+    ops = list(access.parent.ops)
+    return [op for op in ops if isinstance(op, dlc.AccessOp)], [op for op in ops if isinstance(op, dlc.ExecuteOp)]
 
 
 def _popped_beats(popped: SSAValue, config: Config) -> int:
