@@ -36,7 +36,7 @@ from daedal.runtime.saved.files import Writer
 from daedal.runtime.saved.operations import SavedPooledLookup
 from daedal.runtime.single_path import SinglePath
 from daedal.runtime.staged_runs import StagedRuns
-from daedal.runtime.tensors import is_parameter, needs_gradients, result_of, zeros
+from daedal.runtime.tensors import is_parameter, needs_gradients, number_of, result_of, zeros
 
 if TYPE_CHECKING:
     from torch import Tensor, fx
@@ -151,7 +151,7 @@ class Executable(Handle):
                 submitted.settle()
             if request.empty:
                 none = np.diff(request.buffers["offsets"]) == 0
-                result[result_of(none, none.shape, "bool", request.table)] = request.empty
+                result[result_of(none, none.shape, "bool", request.table)] = number_of(request.empty, result)
             return result
 
         def single(member: Member) -> "Tensor":

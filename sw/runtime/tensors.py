@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from daedal.driver.tables.table_sources import array_type, is_tensor, name_of, stand_in, with_bits
+from daedal.driver.tables.table_sources import array_type, dtype_name, is_tensor, name_of, stand_in, with_bits
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -46,6 +46,13 @@ def result_of(array: NDArray[Any], shape: Sequence[int], dtype: str, table: Any)
         return tensor_of(array, shape, dtype)
     plain = array.view(array_type(dtype)).reshape(shape) if array.size else np.empty(shape, array_type(dtype))
     return stand_in(plain, dtype)
+
+
+def number_of(value: float, result: Any) -> Any:
+    """What makes elements of a result this number: of an array that stands in for bfloat16, its bits."""
+    if is_tensor(result) or dtype_name(result) != "bfloat16":
+        return value
+    return (np.float32(value).view(np.uint32) >> 16).astype(np.uint16)
 
 
 def empty_like(shape: Sequence[int], dtype: str, table: Any) -> Any:

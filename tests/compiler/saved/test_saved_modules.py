@@ -111,6 +111,27 @@ def test_segments(device: daedal.Device, rng: np.random.Generator, tmp_path: Pat
     round_trip(Segments(), inputs, device, tmp_path / "model.daedal")
 
 
+class SegmentsOfTable(nn.Module):
+    def __init__(self, reduce: str, dtype: torch.dtype) -> None:
+        super().__init__()
+        self.reduce, self.rows = reduce, nn.Parameter(torch.randn(9, 16).to(dtype), requires_grad=False)
+
+    def forward(self, source: Tensor, lengths: Tensor) -> Tensor:
+        return torch.segment_reduce(self.rows[source], self.reduce, lengths=lengths)
+
+
+@pytest.mark.parametrize("reduce", ["mean", "max"])
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_segments_of_halves(
+    halves: daedal.Device, reduce: str, dtype: torch.dtype, rng: np.random.Generator, tmp_path: Path
+) -> None:
+    """A segment without rows gives NaN, or what is less than any number."""
+    inputs = integers(rng, 9, 30), torch.tensor([11, 0, 19])
+    _, loaded = round_trip(SegmentsOfTable(reduce, dtype), inputs, halves, tmp_path / "model.daedal")
+    found = loaded(*inputs)[1]
+    assert bool((found.isnan() if reduce == "mean" else found == -torch.inf).all())
+
+
 class History(nn.Module):
     """Sums of looked-up rows, in PyTorch's order, masked and not."""
 

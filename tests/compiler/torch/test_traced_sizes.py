@@ -212,3 +212,23 @@ def test_bags_that_do_not_fit_each_other(ddr3: daedal.Device) -> None:
                 executable(*given)
             assert str(ours.value) == str(theirs.value)
         assert same_bits(executable(dense, indices, offsets), module(dense, indices, offsets))
+
+
+HASHED: dict[str, Callable[[int, int], bool]] = {
+    "set": lambda a, b: len({a, b}) == 1,
+    "member": lambda a, b: a in {b},
+    "dictionary": lambda a, b: {a: True}.get(b, False),
+    "hash": lambda a, b: hash(a) == hash(b),
+}
+
+
+@pytest.mark.parametrize("name", HASHED)
+def test_hashed_sizes_are_refused(name: str, ddr3: daedal.Device) -> None:
+    """No trace would find equal sizes the same."""
+
+    def both(model: Model, x: Tensor, pooled: list[Tensor]) -> Tensor:
+        same = HASHED[name](pooled[0].shape[0], pooled[1].shape[0])
+        return torch.cat(pooled, 1) if same else pooled[0]
+
+    with pytest.raises(daedal.UnsupportedOperation, match=r"cannot be traced: TypeError: .*; torch.compile"):
+        daedal.compile(Model(both), inputs(3), device=ddr3)

@@ -22,8 +22,18 @@ OPERATIONS = (nn.EmbeddingBag, nn.Embedding)
 """Modules that are one operation."""
 
 
+class _Value(fx.Proxy):
+    """A value of a trace. It has no hash: sets and dictionaries would take equal sizes for different ones."""
+
+    def __hash__(self) -> int:
+        raise TypeError("a value that is not known before the module runs has no hash")
+
+
 class _Tracer(fx.Tracer):
     """Looks into the modules that are one operation."""
+
+    def proxy(self, node: fx.Node) -> fx.Proxy:
+        return _Value(node, self)
 
     def is_leaf_module(self, m: nn.Module, module_qualified_name: str) -> bool:
         return super().is_leaf_module(m, module_qualified_name) and not isinstance(m, OPERATIONS)
@@ -54,7 +64,9 @@ def trace(module: nn.Module | ExportedProgram, example_inputs: Sequence[Any]) ->
             return _symbolic(module, example_inputs)
         except Exception:
             first = ": ".join([type(error).__name__, *str(error).strip().splitlines()[:1]])
-            raise UnsupportedOperation(f"{type(module).__name__} cannot be traced: {first}") from error
+            raise UnsupportedOperation(
+                f"{type(module).__name__} cannot be traced: {first}; torch.compile(backend='daedal') may take it"
+            ) from error
 
 
 def _is_plain(module: nn.Module) -> bool:
