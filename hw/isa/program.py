@@ -122,10 +122,11 @@ def pack(struct: type[data.Struct], values: Mapping[str, Any]) -> int:
 def _members(struct: type[data.Struct]) -> dict[str, tuple[int, int, type[data.Struct] | None]]:
     """Offset, width and, if it is one, the structure of each member; kept, for amaranth takes its time."""
     if struct not in _KNOWN_MEMBERS:
-        members = _KNOWN_MEMBERS[struct] = {}
+        members: dict[str, tuple[int, int, type[data.Struct] | None]] = {}
         for name, field in data.Layout.cast(struct):
             nested = isinstance(field.shape, type) and issubclass(field.shape, data.Struct)
             members[str(name)] = (field.offset, field.width, field.shape if nested else None)
+        _KNOWN_MEMBERS[struct] = members  # whole: other threads read it
     return _KNOWN_MEMBERS[struct]
 
 

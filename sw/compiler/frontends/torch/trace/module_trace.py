@@ -2,6 +2,7 @@
 
 import inspect
 import logging
+import threading
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -29,8 +30,26 @@ class _Value(fx.Proxy):
         raise TypeError("a value that is not known before the module runs has no hash")
 
 
+_TRACING = threading.RLock()
+"""Held while PyTorch traces: it changes ``nn.Module`` for a while, and two threads would change it back wrongly."""
+
+
 class _Tracer(fx.Tracer):
-    """Looks into the modules that are one operation."""
+    """Looks into the modules that are one operation. What other threads do with modules meanwhile is no part of it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._thread = threading.get_ident()
+
+    def call_module(self, m: nn.Module, forward: Any, args: Any, kwargs: Any) -> Any:
+        if threading.get_ident() != self._thread:
+            return forward(*args, **kwargs)
+        return super().call_module(m, forward, args, kwargs)
+
+    def getattr(self, attr: str, attr_val: Any, parameter_proxy_cache: dict[str, Any]) -> Any:
+        if threading.get_ident() != self._thread:
+            return attr_val
+        return super().getattr(attr, attr_val, parameter_proxy_cache)
 
     def proxy(self, node: fx.Node) -> fx.Proxy:
         return _Value(node, self)
@@ -49,6 +68,11 @@ def trace(module: nn.Module | ExportedProgram, example_inputs: Sequence[Any]) ->
     if isinstance(module, ExportedProgram):
         graph, checks = graph_of(module)
         return with_guards(graph, checks=checks)
+    with _TRACING:
+        return _traced(module, example_inputs)
+
+
+def _traced(module: nn.Module, example_inputs: Sequence[Any]) -> fx.GraphModule:
     if type(module) in OPERATIONS and _is_plain(module):
         return _symbolic(module, example_inputs)
     if isinstance(module, fx.GraphModule) and not any(isinstance(part, OPERATIONS) for part in module.modules()):
