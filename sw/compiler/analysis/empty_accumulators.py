@@ -7,6 +7,7 @@ from xdsl.dialects import arith, vector
 from xdsl.dialects.builtin import FloatAttr
 from xdsl.ir import SSAValue
 
+from daedal.compiler.analysis.nest_walk import Event, NestWalk
 from daedal.compiler.dialects import slc, slcv
 
 
@@ -35,35 +36,18 @@ def is_empty_already(zero: slcv.SetOp, nest: slc.ForOp) -> bool:
     return walk.loop(nest, Holds.NOTHING) is Holds.NOTHING and walk.before is Holds.NOTHING
 
 
-class _Walk:
-    """Goes through a nest as the machine does; what else than to find +0.0 there would come of ``zero`` is left out."""
+class _Walk(NestWalk[Holds]):
+    """With what the accumulator may hold; what else than to find +0.0 there would come of ``zero`` is left out."""
 
     def __init__(self, zero: slcv.SetOp) -> None:
         self._zero, self._accumulator = zero, zero.accumulator
         self.before = Holds.NOTHING
         """What the accumulator may hold where ``zero`` stands."""
 
-    def loop(self, loop: slc.ForOp, holds: Holds) -> Holds:
-        """What it may hold behind a loop."""
-        holds = self._event(loop, "begin", holds)
-        while True:
-            after = self._event(loop, "iteration", holds)
-            for op in loop.body.block.ops:
-                after = self.loop(op, after) if isinstance(op, slc.ForOp) else after
-            if after <= holds:
-                return self._event(loop, "end", holds)
-            holds = after
-
-    def _event(self, loop: slc.ForOp, event: str, holds: Holds) -> Holds:
-        for op in loop.body.block.ops:
-            if isinstance(op, slc.CallbackOp) and op.event.data == event:
-                after = self._callback(op, holds)
-                holds = after if op.condition is None else max(holds, after)
-        return holds
-
-    def _callback(self, callback: slc.CallbackOp, holds: Holds) -> Holds:
+    def event(self, event: Event, holds: Holds) -> Holds:
+        """What it may hold behind an event."""
         width = slcv.width_of(self._accumulator)
-        for op in callback.body.block.ops:
+        for op in event.body.block.ops:
             if op is self._zero:
                 self.before = max(self.before, holds)
             elif isinstance(op, slcv.GetOp) and op.accumulator is self._accumulator and op.clear is not None:

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from xdsl.ir import SSAValue
 
+from daedal.compiler.analysis.nest_walk import Event, NestWalk
 from daedal.compiler.analysis.row_loops import root_of
 from daedal.compiler.dialects import dlc, slc, slcv
 
@@ -80,33 +81,19 @@ def accesses(callback: dlc.CallbackOp, value: SSAValue) -> Sequence[slcv.GetOp |
     return [op for op in found if op.accumulator is value]
 
 
-class _Walk:
-    """Goes through a nest as the machine does, with all that a register may hold; ``callbacks`` by their events."""
+class _Walk(NestWalk[Holds]):
+    """With all that a register may hold; ``callbacks`` by their events."""
 
-    def __init__(self, value: SSAValue, callbacks: Mapping[dlc.EventOp, dlc.CallbackOp]) -> None:
+    def __init__(self, value: SSAValue, callbacks: Mapping[Event, dlc.CallbackOp]) -> None:
         self._value, self._callbacks = value, callbacks
         self.reads_others = False
         """Whether it may have been read as others left it."""
 
-    def loop(self, loop: slc.ForOp, holds: Holds) -> Holds:
-        """What it may hold behind a loop."""
-        holds = self._event(loop, "begin", holds)
-        while True:
-            after = self._event(loop, "iteration", holds)
-            for op in loop.body.block.ops:
-                after = self.loop(op, after) if isinstance(op, slc.ForOp) else after
-            if after <= holds:
-                return self._event(loop, "end", holds)
-            holds = after
-
-    def _event(self, loop: slc.ForOp, name: str, holds: Holds) -> Holds:
-        for op in loop.body.block.ops:
-            if isinstance(op, dlc.EventOp) and op.event.data == name and op in self._callbacks:
-                after = self._callback(self._callbacks[op], holds)
-                holds = after if op.condition is None else max(holds, after)
-        return holds
-
-    def _callback(self, callback: dlc.CallbackOp, holds: Holds) -> Holds:
+    def event(self, event: Event, holds: Holds) -> Holds:
+        """What it may hold behind an event."""
+        callback = self._callbacks.get(event)
+        if callback is None:
+            return holds
         width = slcv.width_of(self._value)
         for op in accesses(callback, self._value):
             is_whole = slcv.width_of(op.row if isinstance(op, slcv.SetOp) else op.result) == width
