@@ -8,7 +8,6 @@ of which none may be there twice; samples are as in ``gradients``: sample p take
 ``sgd``, ``sgd_scaled``         ``torch.optim.SGD`` with a sparse gradient: each sample by itself, nothing coalesced
 ``exact_sgd``, ``…_scaled``     FBGEMM's EXACT_SGD: samples are added up first
 ``rowwise_adagrad``, …          FBGEMM's EXACT_ROWWISE_ADAGRAD: the same, then a number of state for each row
-``dense_…``                     ``torch.optim.SGD`` with a dense gradient, all rows
 =============================== ================================================================================
 """
 
@@ -62,67 +61,6 @@ def exact_sgd_scaled(
                 total[d] = fma(grad[src[p], d], scale[p], total[d])
         for d in range(D):
             w[rows[u], d] = fma(total[d], rate, w[rows[u], d])
-
-
-@kernel
-def dense_sgd(w: f32[N, D], grad: f32[N, D], rate: f32) -> None:
-    """``w = fma(g, rate, w)``."""
-    for n in range(N):
-        for d in range(D):
-            w[n, d] = fma(grad[n, d], rate, w[n, d])
-
-
-@kernel
-def dense_sgd_decay(w: f32[N, D], grad: f32[N, D], decay: f32, rate: f32) -> None:
-    """The same with weight decay: ``g = fma(w, decay, g)``."""
-    for n in range(N):
-        for d in range(D):
-            w[n, d] = fma(fma(w[n, d], decay, grad[n, d]), rate, w[n, d])
-
-
-@kernel
-def dense_momentum(w: f32[N, D], m: f32[N, D], grad: f32[N, D], keep: f32, take: f32, rate: f32) -> None:
-    """``m = fma(g, take, m * keep)`` with 1 - dampening as ``take``, and ``w = fma(m, rate, w)``."""
-    for n in range(N):
-        for d in range(D):
-            m[n, d] = fma(grad[n, d], take, m[n, d] * keep)
-        for d in range(D):
-            w[n, d] = fma(m[n, d], rate, w[n, d])
-
-
-@kernel
-def dense_momentum_decay(
-    w: f32[N, D], m: f32[N, D], grad: f32[N, D], decay: f32, keep: f32, take: f32, rate: f32
-) -> None:
-    """The same with weight decay."""
-    for n in range(N):
-        for d in range(D):
-            m[n, d] = fma(fma(w[n, d], decay, grad[n, d]), take, m[n, d] * keep)
-        for d in range(D):
-            w[n, d] = fma(m[n, d], rate, w[n, d])
-
-
-@kernel
-def dense_nesterov(w: f32[N, D], m: f32[N, D], grad: f32[N, D], keep: f32, rate: f32) -> None:
-    """``m = m * keep + g``, and ``w = fma(fma(m, keep, g), rate, w)``."""
-    for n in range(N):
-        for d in range(D):
-            m[n, d] = m[n, d] * keep + grad[n, d]
-        for d in range(D):
-            w[n, d] = fma(fma(m[n, d], keep, grad[n, d]), rate, w[n, d])
-
-
-@kernel
-def dense_nesterov_decay(w: f32[N, D], m: f32[N, D], grad: f32[N, D], decay: f32, keep: f32, rate: f32) -> None:
-    """The same with weight decay."""
-    for n in range(N):
-        total = zeros(D)
-        for d in range(D):
-            total[d] = fma(w[n, d], decay, grad[n, d])
-        for d in range(D):
-            m[n, d] = m[n, d] * keep + total[d]
-        for d in range(D):
-            w[n, d] = fma(fma(m[n, d], keep, total[d]), rate, w[n, d])
 
 
 @kernel

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 import daedal
 from daedal.compiler.frontends.python.function import KernelFunction
-from daedal.compiler.library import updates
+from daedal.compiler.library import dense_updates, updates
 from daedal.compiler.library.segments import segments
 from tests.compiler.kernels.kernel_support import floats, same_bits
 from tests.compiler.layers.compiler_support import ddr3
@@ -50,7 +50,7 @@ def test_sparse_sgd(ddr3: daedal.Device, scaled: bool, samples: int, rng: np.ran
 
 
 DENSE = {
-    "sgd": {}, "sgd_decay": {"weight_decay": 0.037}, "momentum": {"momentum": 0.9, "dampening": 0.25},
+    "all_rows": {}, "all_rows_decay": {"weight_decay": 0.037}, "momentum": {"momentum": 0.9, "dampening": 0.25},
     "momentum_decay": {"momentum": 0.9, "weight_decay": 0.037}, "nesterov": {"momentum": 0.9, "nesterov": True},
     "nesterov_decay": {"momentum": 0.9, "nesterov": True, "weight_decay": 0.037},
 }  # fmt: skip
@@ -58,28 +58,26 @@ DENSE = {
 
 @pytest.mark.parametrize("name", DENSE)
 def test_dense_sgd(ddr3: daedal.Device, name: str, rng: np.random.Generator) -> None:
-    """The buffer of the first step is the gradient, which PyTorch copies."""
+    """Of a gradient for each row; rows and momentum are kept as they were, the first step's momentum is -0.0."""
     table, more = floats(rng, 30, 12), DENSE[name]
     parameter = torch.nn.Parameter(torch.from_numpy(table.copy()))
     optimizer = torch.optim.SGD([parameter], lr=RATE, **more)
-    keep, buffer = more.get("momentum", 0.0), np.zeros(0, np.float32)
+    keep, buffer, kept = more.get("momentum", 0.0), np.full_like(table, -0.0), np.zeros_like(table)
+    kept_buffer, done, scale = np.zeros_like(table), np.zeros(30, np.float32), np.ones(30, np.float32)
     decay = [more["weight_decay"]] if "weight_decay" in more else []
     for number in range(4):
-        grad = floats(rng, *table.shape)
+        grad, before, buffer_before = floats(rng, *table.shape), table.copy(), buffer.copy()
         parameter.grad = torch.from_numpy(grad.copy())
         optimizer.step()
-        if not keep:
-            step(ddr3, getattr(updates, f"dense_{name}"), table, grad, *decay, -RATE)
-        elif number:
-            take = [] if "nesterov" in more else [1 - more.get("dampening", 0.0)]
-            step(ddr3, getattr(updates, f"dense_{name}"), table, buffer, grad, *decay, keep, *take, -RATE)
-        else:
-            table = parameter.detach().numpy().copy()
-        if keep and not number:
-            buffer = optimizer.state[parameter]["momentum_buffer"].numpy().copy()
+        take = [1 - more.get("dampening", 0.0) if number else 1.0] if keep and "nesterov" not in more else []
+        arrays = [table, buffer, kept, kept_buffer, done] if keep else [table, kept, done]
+        numbers = [*decay, *([keep] if keep else []), *take, number + 1.0, -RATE]
+        step(ddr3, getattr(dense_updates, name), *arrays, grad, scale, np.arange(31), np.arange(30), *numbers)
         assert same_bits(table, parameter.detach().numpy())
+        assert same_bits(kept, before) and (done == number + 1.0).all()
         if keep:
             assert same_bits(buffer, optimizer.state[parameter]["momentum_buffer"].numpy())
+            assert same_bits(kept_buffer, buffer_before)
 
 
 def fused(a: Any, b: Any, c: Any) -> NDArray[np.float32]:
