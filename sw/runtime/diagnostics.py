@@ -1,8 +1,10 @@
 """What a user is told of bad indices and offsets: which operation had them, where, and what was taken instead."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from daedal.driver.launch.record import Record
 from daedal.errors import BoundsWarning, DaedalError, IndexOutOfRange, InvalidOffsets
@@ -66,7 +68,13 @@ def named(error: DaedalError, members: Sequence[Member]) -> DaedalError:
 def _bad_offset(member: Member) -> DaedalError | None:
     if "offsets" not in member.request.buffers:
         return None
-    offsets, entries = member.offsets, member.request.buffers["indices"].size
+    return bad_offset(member.call.label, member.offsets, member.request.buffers["indices"].size)
+
+
+def bad_offset(label: str, offsets: NDArray[Any], entries: int) -> InvalidOffsets | None:
+    """The error of the first offset that is outside of so many indices, or below the one before it; None if all are
+    right.
+    """
     outside = np.flatnonzero((offsets < 0) | (offsets > entries))
     falling = np.flatnonzero(np.diff(offsets) < 0) + 1
     if len(outside):
@@ -78,8 +86,7 @@ def _bad_offset(member: Member) -> DaedalError | None:
     else:
         return None
     return InvalidOffsets(
-        f"{member.call.label}: {text}: correct the offsets and run again; it is number {position} of the offsets, "
-        "counted from 0"
+        f"{label}: {text}: correct the offsets and run again; it is number {position} of the offsets, counted from 0"
     )
 
 

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 
 from daedal.driver.tables.table_sources import Source, array_type, is_tensor
-from daedal.errors import InvalidOffsets
 from daedal.hw.isa.elements import ELEMENTS, ROW_GRANULE
 from daedal.runtime.batch.members import Call, PoolingCall, is_of_model
 from daedal.runtime.operations import Lookup, Score
@@ -57,15 +56,6 @@ def planned_table(name: str, call: Call, request: Request) -> PlannedTable:
     rows, dim = int(request.table.shape[0]), columns_in(request)
     is_models = is_of_model(call, request.table)
     return PlannedTable(name, rows if is_models else None, dim, request.dtype, max(request.rows, 1), request.lookups)
-
-
-def check_order(request: Request) -> None:
-    """Raise InvalidOffsets unless the offsets do not decrease and lie within the indices: else there are no parts."""
-    offsets = request.buffers.get("offsets")
-    if offsets is None or not len(offsets):
-        return
-    if (offsets[1:] < offsets[:-1]).any() or offsets[0] < 0 or offsets[-1] > request.lookups:
-        raise InvalidOffsets("offsets must not decrease, and lie within the indices: correct them and run again")
 
 
 def with_short_indices(request: Request) -> Request:

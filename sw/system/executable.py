@@ -28,7 +28,7 @@ from daedal.system.plan import Plan
 from daedal.system.sharing import Sharing, shared
 from daedal.system.stats import SystemStats
 from daedal.system.system import System
-from daedal.system.tile import Explain, Part, TileExecutable, Unit
+from daedal.system.tile import Part, TileExecutable, Unit
 
 if TYPE_CHECKING:
     from torch import Tensor, fx
@@ -203,7 +203,7 @@ class SystemExecutable(Executable):
             say_where(error, call.label, request, len(request.table))
             return error
 
-        parts = self._shares(call, request, whole, explain)
+        parts = self._shares(call, request, whole)
         start({tile: Unit(each, is_group=False, explain=explain) for tile, each in parts.items()})
         if request.empty:
             none = np.diff(request.buffers["offsets"]) == 0
@@ -230,14 +230,14 @@ class SystemExecutable(Executable):
             whole, first = array_of(tensor).reshape(result.parts[0].request.rows, sum(widths)), 0
             for member, width in zip(result.parts, widths, strict=True):
                 place, first = whole[:, first : first + width], first + width
-                for tile, each in self._shares(member.call, member.request, place, explain).items():
+                for tile, each in self._shares(member.call, member.request, place).items():
                     parts.setdefault(tile, []).extend(each)
         start({tile: Unit(each, is_group=True, explain=explain) for tile, each in parts.items()})
         return with_parts(results, found, settle)
 
-    def _shares(self, call: Call, request: Request, whole: Array, explain: Explain) -> dict[int, list[Part]]:
+    def _shares(self, call: Call, request: Request, whole: Array) -> dict[int, list[Part]]:
         assert self._sharing is not None
-        return self._sharing.parts(call, request, whole, explain)
+        return self._sharing.parts(call, request, whole)
 
     # ------------------------------------------------------------------ preparing
 

@@ -4,15 +4,15 @@ from collections.abc import Sequence
 from threading import RLock
 
 from daedal.driver.tables.table_sources import Source
-from daedal.errors import InvalidOffsets, PlanMismatch, UnsupportedOperation
+from daedal.errors import PlanMismatch, UnsupportedOperation
 from daedal.runtime.batch.members import Call, is_of_model
+from daedal.runtime.diagnostics import bad_offset
 from daedal.runtime.executable import Compile
 from daedal.runtime.kernel import Kernel
 from daedal.runtime.operations import Operation
 from daedal.runtime.request import Array, Request
 from daedal.system.cuts import (
     PieceCall,
-    check_order,
     columns_in,
     columns_of,
     cut,
@@ -21,7 +21,7 @@ from daedal.system.cuts import (
     with_short_indices,
 )
 from daedal.system.plan import Piece, Plan, PlannedTable, Range
-from daedal.system.tile import Explain, Part
+from daedal.system.tile import Part
 
 
 class Sharing:
@@ -42,18 +42,18 @@ class Sharing:
         self._later: dict[str, int] = {}
         """The tiles of tables that are not in the plan."""
 
-    def parts(self, call: Call, request: Request, whole: Array, explain: Explain) -> dict[int, list[Part]]:
+    def parts(self, call: Call, request: Request, whole: Array) -> dict[int, list[Part]]:
         """The pieces of an operation by tile; ``whole`` is its result.
 
         PlanMismatch for a table that is not as in the plan that was given; InvalidOffsets where bags cannot be told
-        from each other, in the words of ``explain``.
+        from each other.
         """
         pieces, planned = self._pieces(call, request)
-        if len({piece.bags for piece in pieces}) > 1:
-            try:
-                check_order(request)
-            except InvalidOffsets as error:
-                raise explain(error) from None
+        offsets = request.buffers.get("offsets")
+        if offsets is not None and len({piece.bags for piece in pieces}) > 1:
+            error = bad_offset(call.label, offsets, request.lookups)
+            if error is not None:
+                raise error
         found: dict[int, list[Part]] = {}
         is_models = is_of_model(call, request.table)
         is_sliced = any(piece.columns != (0, planned.dim) for piece in pieces)
