@@ -106,7 +106,7 @@ def test_all_that_a_tile_has_is_one_launch(system: daedal.System, rng: np.random
     pieces = tuple(Piece(table.name, (0, table.dim), bags, 2 * (bags[0] > 0)) for table, bags in halves)
     with torch.no_grad():
         executable = daedal.compile(model, inputs, device=system, plan=replace(made, pieces=pieces))
-        assert same(executable(inputs), model(inputs))  # type: ignore[arg-type]
+        assert same(executable(inputs), model(inputs))
         assert [each.launches for each in executable.stats.per_tile] == [1, 0, 1]
 
 

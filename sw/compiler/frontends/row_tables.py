@@ -101,6 +101,8 @@ class Table:
             raise UnsupportedOperation(f"format must be one of {', '.join(FORMATS)}, not {shown(format)}")
         if not isinstance(output_dtype, str) or output_dtype not in OUTPUTS:
             raise UnsupportedOperation(f"output_dtype must be one of {', '.join(OUTPUTS)}, not {shown(output_dtype)}")
+        if not isinstance(name, str):
+            raise UnsupportedOperation(f"name must be a string, not {shown(name)}")
         rows, dim, row_alignment = (
             _count(what, number) for what, number in (("rows", rows), ("dim", dim), ("row_alignment", row_alignment))
         )

@@ -35,7 +35,9 @@ def saved_operation(operation: Operation) -> SavedOperation:
     if isinstance(operation, Lookup):
         return SavedLookup(operation.wraps, isinstance(operation, GatheredRows))
     if isinstance(operation, PooledLookup | RowScore) and not operation.is_exact:
-        raise UnsupportedOperation(f"{operation.label}: a file cannot hold what was compiled with exact=False")
+        raise UnsupportedOperation(
+            f"{operation.label}: a file cannot hold what was compiled with exact=False: compile the look-ups without it"
+        )
     if isinstance(operation, PooledLookup):
         return SavedPooledLookup(
             operation.mode, BLOCK, _lengths(operation), operation.keeps_dim, operation.lookup.wraps

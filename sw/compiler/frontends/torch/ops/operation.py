@@ -9,7 +9,7 @@ from torch import Tensor, fx
 
 from daedal.compiler.frontends.torch.names import label_of, name_of
 from daedal.compiler.frontends.torch.operators import Overload
-from daedal.errors import DaedalError
+from daedal.errors import DaedalError, UnsupportedOperation
 from daedal.runtime.request import Request
 
 Target = Overload | Callable[..., object]
@@ -126,3 +126,20 @@ class Operation(ABC):
     def gives_tuple(self) -> bool:
         """Whether its rows are the first of several results, of which the others are not used."""
         return False
+
+
+class PytorchsOwn(Operation):
+    """What the device never does: it is known so that there is a reason, which ``match`` gives."""
+
+    @property
+    def sources(self) -> tuple[object, ...]:
+        """Never asked."""
+        return ()
+
+    def request(self, *sources: Any) -> Request:
+        """Never asked."""
+        raise UnsupportedOperation(f"{self.name}: it is PyTorch's")
+
+    def in_torch(self, *sources: Any) -> Tensor:
+        """Never asked."""
+        raise UnsupportedOperation(f"{self.name}: it is PyTorch's")

@@ -2,21 +2,18 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor, fx
 
 from daedal.compiler.frontends.torch.examples import example_of
-from daedal.compiler.frontends.torch.ops.operation import Line, Operation
-from daedal.errors import UnsupportedOperation
-from daedal.runtime.request import Request
+from daedal.compiler.frontends.torch.ops.operation import Line, Operation, PytorchsOwn
 
 _aten = torch.ops.aten
 
 
 @dataclass(frozen=True)
-class OtherRows(Operation):
+class OtherRows(PytorchsOwn):
     """Reads or writes of elements that are no gather of whole rows and no reduction onto fresh zeros."""
 
     targets = (
@@ -44,16 +41,3 @@ class OtherRows(Operation):
             "it reads or writes elements one by one; gathers of rows are index_select or table[indices] along dim 0, "
             "and sums of rows index_add or scatter_add onto fresh zeros"
         )
-
-    @property
-    def sources(self) -> tuple[object, ...]:
-        """Never asked."""
-        return ()
-
-    def request(self, *sources: Any) -> Request:
-        """Never asked."""
-        raise UnsupportedOperation(f"{self.name}: it is PyTorch's")
-
-    def in_torch(self, *sources: Any) -> Tensor:
-        """Never asked."""
-        raise UnsupportedOperation(f"{self.name}: it is PyTorch's")

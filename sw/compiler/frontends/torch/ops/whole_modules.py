@@ -10,10 +10,8 @@ import torch
 from torch import Tensor, fx
 
 from daedal.compiler.frontends.torch.operators import arguments_of
-from daedal.compiler.frontends.torch.ops.operation import Line, Operation
+from daedal.compiler.frontends.torch.ops.operation import Line, Operation, PytorchsOwn
 from daedal.compiler.frontends.torch.ops.row_bags import LIBRARY
-from daedal.errors import UnsupportedOperation
-from daedal.runtime.request import Request
 
 
 class Whole(Protocol):
@@ -66,7 +64,7 @@ LIBRARY.impl("whole_module", _form, "Meta")
 
 
 @dataclass(frozen=True)
-class WholeModule(Operation):
+class WholeModule(PytorchsOwn):
     """A module that PyTorch runs."""
 
     targets = (torch.ops.daedal.whole_module.default,)
@@ -77,16 +75,3 @@ class WholeModule(Operation):
         """As of any operation."""
         number = arguments_of(node, torch.ops.daedal.whole_module.default)["module"]
         return str(_MODULES[number].reason)
-
-    @property
-    def sources(self) -> tuple[object, ...]:
-        """Never asked."""
-        return ()
-
-    def request(self, *sources: Any) -> Request:
-        """Never asked."""
-        raise UnsupportedOperation(f"{self.name}: it is PyTorch's")
-
-    def in_torch(self, *sources: Any) -> Tensor:
-        """Never asked."""
-        raise UnsupportedOperation(f"{self.name}: it is PyTorch's")

@@ -87,7 +87,7 @@ class OwnedParameter(nn.Parameter):
     def grad(self) -> None:
         self.grad = None
 
-    def __repr__(self) -> str:  # type: ignore[override]
+    def __repr__(self) -> str:  # type: ignore[override]  # of nn.Parameter's form, which is not Tensor's
         return repr(nn.Parameter(_rows(self), self.requires_grad))
 
     def __deepcopy__(self, memo: dict[int, Any]) -> nn.Parameter:
