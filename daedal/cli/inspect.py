@@ -67,13 +67,20 @@ def _of_executable(file: "SavedFile", size: int) -> dict[str, Any]:
     }  # fmt: skip
     programs = [{"bytes": len(each.program), "opt": each.opt} for each in file.kernels]
     if isinstance(saved.content, SavedModel):
-        return head | _of_model(saved.content) | {"programs": programs}
+        return head | _of_plan(file.name, saved.content) | _of_model(saved.content) | {"programs": programs}
     return head | _of_function(saved.content) | {"programs": programs}
 
 
 def _of_model(model: "SavedModel") -> dict[str, Any]:
     tables = [{"name": each.name, "dtype": each.dtype, "shape": list(each.shape)} for each in model.tables]
     return {"tables": tables, "traces": list(map(_of_graph, model.graphs))}
+
+
+def _of_plan(name: str, model: "SavedModel") -> dict[str, Any]:
+    """The plan of what was compiled for a system."""
+    from daedal.system.plan import plan_in_text
+
+    return {} if model.plan is None else {"plan": plan_in_text(model.plan.text, name).document()}
 
 
 def _of_graph(graph: "SavedGraph") -> dict[str, Any]:
@@ -112,6 +119,9 @@ def _shown(described: dict[str, Any], as_json: bool) -> str:
     if "version" in described:
         options = f"bounds {described['bounds']}, O{described['opt']}"
         lines[0] += f", {options}; format {described['version']}, written by Daedal {described['daedal']}"
+    if "plan" in described:
+        plan = described["plan"]
+        lines.append(f"plan {plan['hash']}: for a System with tiles={plan['tiles']}, memory={plan['memory']!r}")
     if "source" in described:
         lines.append(f"{described['name']} of {described['source']}, writes {', '.join(described['writes'])}")
         lines += _table("argument", [(each["name"], each["what"]) for each in described["arguments"]])

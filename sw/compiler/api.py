@@ -20,11 +20,11 @@ from daedal.compiler.frontends.torch.trace.quantised_modules import with_operato
 from daedal.compiler.frontends.torch.traced_module import TracedModule
 from daedal.compiler.operation_compiler import compiler_for
 from daedal.compiler.opt_levels import BEST, check_exact, check_opt
-from daedal.compiler.planning import default_plan
 from daedal.driver.device import Device
 from daedal.errors import UnsupportedOperation
 from daedal.runtime.executable import Executable
 from daedal.runtime.loops.kernel_executable import KernelExecutable
+from daedal.system.default_plan import default_plan
 from daedal.system.executable import SystemExecutable
 from daedal.system.plan import Plan
 from daedal.system.system import System

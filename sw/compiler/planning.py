@@ -16,15 +16,12 @@ from daedal.compiler.frontends.torch.traced_module import TracedModule
 from daedal.compiler.operation_compiler import compiler_for
 from daedal.compiler.opt_levels import BEST
 from daedal.errors import InvalidSystem, UnsupportedOperation
+from daedal.system.default_plan import EXTRA_BYTES, default_plan, system_plan
 from daedal.system.demand import Demands
 from daedal.system.executable import SystemExecutable
 from daedal.system.fleet import FleetEstimate, estimate
 from daedal.system.plan import Plan
-from daedal.system.planner import Planner
 from daedal.system.system import System
-
-EXTRA_BYTES = 0.1
-"""Bytes for copies of tables, as a share of the tables' bytes, unless told otherwise."""
 
 
 def plan(
@@ -56,7 +53,7 @@ def plan(
     ``extra_bytes``.
     """
     check_extra(extra_bytes)
-    return plan_of(_demands(model, system, sample), system, extra_bytes)
+    return system_plan(_demands(model, system, sample).all, system, extra_bytes)
 
 
 def fleet(
@@ -127,15 +124,3 @@ def check_extra(extra_bytes: object) -> None:
     """InvalidSystem unless this is a share of bytes."""
     if isinstance(extra_bytes, bool) or not isinstance(extra_bytes, int | float) or not 0 <= extra_bytes <= 1024:
         raise InvalidSystem(f"extra_bytes must be a share of the tables' bytes from 0 on, not {shown(extra_bytes)}")
-
-
-def plan_of(demands: Demands, system: System, extra_bytes: float) -> Plan:
-    """The plan for what a sample asks for."""
-    memory_bytes = min(tile.target.memory_bytes for tile in system.tiles)
-    planner = Planner(demands.all, system.config, system.memory, len(system.tiles), memory_bytes, extra_bytes)
-    return planner.plan()
-
-
-def default_plan(demands: Demands, system: System) -> Plan:
-    """The plan where none is given."""
-    return plan_of(demands, system, EXTRA_BYTES)

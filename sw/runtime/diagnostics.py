@@ -1,44 +1,47 @@
 """What a user is told of bad indices and offsets: which operation had them, where, and what was taken instead."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from daedal.driver.launch.record import Record
 from daedal.errors import BoundsWarning, DaedalError, IndexOutOfRange, InvalidOffsets
-from daedal.hw.isa.launch import Cause, Counter
+from daedal.hw.isa.launch import Cause
 from daedal.runtime.batch.members import Member
 from daedal.runtime.operations import Score, named_rows
 from daedal.runtime.request import Request
 
 
-def warning_of(name: str, rows: int, record: Record) -> BoundsWarning | None:
-    """The warning for a launch of operation ``name`` on a table with that many rows, if there is one to give."""
-    count = record.counters[Counter.BOUNDS_WARNINGS]
-    if not count:
+def warning_of(operations: Sequence[tuple[str, Request]], counted: int, met: Collection[int]) -> BoundsWarning | None:
+    """The warning for operations, each with what it is called in messages, if machines have ``counted`` any look-ups of
+    indices that are out of range; ``met`` are the first of them in each launch.
+
+    Each look-up counts once, in however many slices, or parts, of a row a machine takes it.
+    """
+    if not counted:
         return None
+    bad = [(label, *each) for label, request in operations for each in _outside(request)]
+    count = sum(len(values) for *_, values in bad) or counted
+    others = [each for each in bad if len(each[-1])] or [(operations[0][0], len(operations[0][1].table), list(met))]
+    label, rows, values = next((each for each in others if not set(met).isdisjoint(each[-1])), others[0])
+    first = next((value for value in values if value in met), values[0])
     what = "lookup of an index that is" if count == 1 else "lookups of indices that are"
     return BoundsWarning(
-        f"{name}: {count} {what} out of range, the first one met {record.signed_value} (the table has {rows} rows): "
-        "row 0 was taken instead"
+        f"{label}: {count} {what} out of range, the first one met {first} (the table has {rows} rows): row 0 was taken "
+        "instead"
     )
 
 
-def warning_of_list(members: Sequence[Member], record: Record) -> BoundsWarning | None:
-    """The same for a launch of several operations; it names one whose indices have the value."""
-    value = record.signed_value
-    found = next((member for member in members if not 0 <= value < _rows(member) and _has(member, value)), members[0])
-    return warning_of(found.call.label, _rows(found), record)
-
-
-def _rows(member: Member) -> int:
-    return len(member.request.table)
-
-
-def _has(member: Member, value: int) -> bool:
-    return bool(np.any(member.entries("indices") == value))
+def _outside(request: Request) -> list[tuple[int, list[int]]]:
+    """The indices of a request that are outside of its table, or of each of its tables, with the rows of that."""
+    if isinstance(request.operation, Score):
+        tables, lists = [request.table, *(table for _, table in request.others)], list(request.lists.values())
+        pairs = [(tables[table], lists[entries]) for table, entries in named_rows(request.operation)]
+    else:
+        used = int(request.buffers["offsets"][-1]) if "offsets" in request.buffers else None
+        pairs = [(request.table, request.buffers["indices"][:used])]
+    return [(len(table), indices[(indices < 0) | (indices >= len(table))].tolist()) for table, indices in pairs]
 
 
 def check_row_0(name: str, request: Request) -> None:

@@ -1,7 +1,7 @@
 """What ``daedal.compile`` gives: a model whose embedding operations run on a device."""
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,7 @@ from daedal.driver.tables.table_sources import array_of
 from daedal.driver.tables.table_store import Table, Use
 from daedal.driver.tables.table_watch import Watch
 from daedal.errors import BoundsWarning, DaedalError, IndexOutOfRange, InvalidOffsets, UnsupportedOperation
+from daedal.hw.isa.launch import Counter
 from daedal.hw.isa.tools.assembler import disassemble
 from daedal.runtime.batch.fast_path import FastPath
 from daedal.runtime.batch.launches import by_bags
@@ -24,14 +25,14 @@ from daedal.runtime.batch.plan import Plan, check_fits
 from daedal.runtime.batch.same_sizes import SameSizes
 from daedal.runtime.batch.strands import chain_of
 from daedal.runtime.copies import CopiedRows, made_of
-from daedal.runtime.diagnostics import check_row_0, named, say_where, warning_of, warning_of_list
+from daedal.runtime.diagnostics import check_row_0, named, say_where, warning_of
 from daedal.runtime.explanation import Explanation
 from daedal.runtime.futures import Pending, Submitted, wait_for
 from daedal.runtime.host_program import HostProgram, Work
 from daedal.runtime.kernel import Kernel
 from daedal.runtime.operations import Bag, Lookup, Operation, with_other_blocks
 from daedal.runtime.request import Request, exact_counts
-from daedal.runtime.saved.contents import OperationKernel, operations_of
+from daedal.runtime.saved.contents import OperationKernel, SavedPlan, operations_of
 from daedal.runtime.saved.files import Writer
 from daedal.runtime.saved.operations import SavedPooledLookup
 from daedal.runtime.single_path import SinglePath
@@ -296,7 +297,7 @@ class Executable(Handle):
             say_where(error, call.label, request, rows)
             return error
 
-        pending = Pending(launch, explain, self._warns(lambda record: warning_of(call.label, rows, record)))
+        pending = Pending(launch, explain, self._warns([(call.label, request)]))
         array = arrays["out"]
         if copied is not None:
             return copied.result(array), pending
@@ -410,7 +411,7 @@ class Executable(Handle):
         self._check_tables([(member.call.label, member.request) for member in members])
         with self.device.preparing():
             results, launch = plan.submit(self.device, kernel)
-        warn = self._warns(lambda record: warning_of_list(members, record))
+        warn = self._warns([(member.call.label, member.request) for member in members])
         return results, Pending(launch, lambda error: named(error, members), warn)
 
     def _check_tables(self, requests: Sequence[tuple[str, Request]]) -> None:
@@ -418,9 +419,11 @@ class Executable(Handle):
             for name, request in requests:
                 check_row_0(name, request)
 
-    def _warns(self, of: Callable[[Record], BoundsWarning | None]) -> Callable[[Record], BoundsWarning | None]:
-        """What there is to warn of, if that is wanted."""
-        return of if self.bounds == "warn" else _no_warning
+    def _warns(self, operations: Sequence[tuple[str, Request]]) -> Callable[[Record], BoundsWarning | None]:
+        """What there is to warn of after a launch of these operations, if that is wanted."""
+        if self.bounds != "warn":
+            return _no_warning
+        return lambda record: warning_of(operations, record.counters[Counter.BOUNDS_WARNINGS], [record.signed_value])
 
     # ------------------------------------------------------------------ saving it
 
@@ -434,7 +437,11 @@ class Executable(Handle):
         writer = Writer()
         content = self._program.saved(writer)
         adds_in_blocks = any(isinstance(each, SavedPooledLookup) for each in operations_of(content))
-        content = replace(content, operations=tuple(self._saved_operations(writer, adds_in_blocks=adds_in_blocks)))
+        operations = tuple(
+            OperationKernel(operation, has_long_bags, writer.kernel(kernel))
+            for (operation, has_long_bags), kernel in self.programs(adds_in_blocks=adds_in_blocks).items()
+        )
+        content = replace(content, operations=operations, plan=self._saved_plan())
         writer.write(Path(path), self.device.config, self.bounds, self.opt, content)
 
     def tables(self) -> dict[str, Any]:
@@ -443,22 +450,24 @@ class Executable(Handle):
         """
         return dict(self._program.tables())
 
-    def _saved_operations(self, writer: Writer, *, adds_in_blocks: bool) -> Iterator[OperationKernel]:
-        """The programs that there are by now, and those of the same operations with bags of other lengths;
-        ``adds_in_blocks``: some add up rows in blocks, where there are many.
+    def programs(self, *, adds_in_blocks: bool) -> dict[tuple[Operation, bool], Kernel]:
+        """The programs that there are by now, those of the operations of lists alone, as a system shares them out, and
+        of all these with bags of other lengths; ``adds_in_blocks``: some add up rows in blocks, where there are many.
         """
-        wanted = dict.fromkeys(operation for operation, _ in self._kernels)
+        wanted = dict.fromkeys(operation for operation, _ in self._kernels) | self._seen
         if adds_in_blocks:
-            wanted |= {each: None for operation in (*wanted, *self._seen) for each in with_other_blocks(operation)}
+            wanted |= {each: None for operation in list(wanted) for each in with_other_blocks(operation)}
         for key in [(operation, is_long) for operation in wanted for is_long in (False, True)]:
             if key not in self._kernels:
                 try:
                     self._kernels[key] = self._compile(*key)
                 except UnsupportedOperation as error:
                     self._kernels[key] = error
-        for (operation, has_long_bags), kernel in self._kernels.items():
-            if isinstance(kernel, Kernel):
-                yield OperationKernel(operation, has_long_bags, writer.kernel(kernel))
+        return {key: kernel for key, kernel in self._kernels.items() if isinstance(kernel, Kernel)}
+
+    def _saved_plan(self) -> SavedPlan | None:
+        """Who does what; nothing to say of one device."""
+        return None
 
     # ------------------------------------------------------------------ looking at it
 

@@ -74,6 +74,11 @@ def zeros(shape: Sequence[int], dtype: str) -> "Tensor":
     return torch.zeros(shape, dtype=getattr(torch, dtype), device="cpu")
 
 
+def zeros_like(shape: Sequence[int], dtype: str, table: Any) -> Any:
+    """A tensor of zeros, or an array of them if the table is one."""
+    return zeros(shape, dtype) if is_tensor(table) else stand_in(np.zeros(shape, array_type(dtype)), dtype)
+
+
 def fill(target: Any, result: NDArray[Any]) -> None:
     """Write ``result`` into an array or a tensor."""
     if is_tensor(target):

@@ -1,9 +1,9 @@
 """What ``daedal.compile`` gives for a system: a model whose operations are shared out to tiles."""
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -19,8 +19,11 @@ from daedal.runtime.diagnostics import named, say_where
 from daedal.runtime.executable import Compile, Executable
 from daedal.runtime.futures import wait_for
 from daedal.runtime.host_program import HostProgram, Work
+from daedal.runtime.kernel import Kernel
+from daedal.runtime.operations import Operation
 from daedal.runtime.request import Array, Request
-from daedal.runtime.tensors import array_of, empty, tensor_of, zeros
+from daedal.runtime.saved.contents import SavedPlan
+from daedal.runtime.tensors import array_of, empty_like, number_of, result_of, zeros_like
 from daedal.system.cuts import columns_in
 from daedal.system.demand import Demands
 from daedal.system.futures import SystemSubmitted
@@ -28,7 +31,7 @@ from daedal.system.plan import Plan
 from daedal.system.sharing import Sharing, shared
 from daedal.system.stats import SystemStats
 from daedal.system.system import System
-from daedal.system.tile import Part, TileExecutable, Unit
+from daedal.system.tile import Lookups, Part, TileExecutable, Unit
 
 if TYPE_CHECKING:
     from torch import Tensor, fx
@@ -51,6 +54,12 @@ def _forms_of(results: Sequence[Result]) -> "Iterator[tuple[fx.Node, tuple[int, 
         yield result.node, result.dimensions, result.parts[0].request.dtype
 
 
+def _zeros(request: Request) -> "Tensor":
+    """What a request gives where nothing is done in earnest."""
+    found: Tensor = zeros_like(request.shape, request.dtype, request.table)
+    return found
+
+
 class SystemExecutable(Executable):
     """A model for a system: call it with the model's inputs.
 
@@ -70,6 +79,8 @@ class SystemExecutable(Executable):
         Makes the plan from the first inputs, if there is none.
     plan
         Who does what.
+    is_given
+        Whether a table that is not as in this plan is an error.
     """
 
     def __init__(
@@ -81,10 +92,12 @@ class SystemExecutable(Executable):
         opt: int,
         planner: Planner,
         plan: Plan | None = None,
+        *,
+        is_given: bool = True,
     ) -> None:
         super().__init__(program, cast(Device, system), compile, bounds, opt)
         self.system, self._planner = system, planner
-        self._sharing = None if plan is None else Sharing(plan, is_given=True)
+        self._sharing = None if plan is None else Sharing(plan, is_given=is_given)
         one = shared(compile)
         self._tiles = [TileExecutable(tile, one, bounds, opt) for tile in system.tiles]
         self._done: SystemSubmitted | None = None
@@ -101,9 +114,23 @@ class SystemExecutable(Executable):
         """The figures of the last call, all tiles together and ``per_tile``; ``cycles`` are the longest tile's."""
         return SystemStats(per_tile=()) if self._done is None else self._done.stats
 
-    def save(self, path: Path | str) -> NoReturn:
-        """A file is for one device."""
-        raise UnsupportedOperation("a file must be of an executable of one Device: compile for system.tiles[0]")
+    def take_kernels(self, kernels: Mapping[tuple[Operation, bool], Kernel]) -> None:
+        """Programs that there are, for any tile."""
+        for tile in self._tiles:
+            tile.take_kernels(kernels)
+
+    def programs(self, *, adds_in_blocks: bool) -> dict[tuple[Operation, bool], Kernel]:
+        """Those of all tiles."""
+        found: dict[tuple[Operation, bool], Kernel] = {}
+        for tile in self._tiles:
+            found |= tile.programs(adds_in_blocks=adds_in_blocks)
+        return found
+
+    def _saved_plan(self) -> SavedPlan | None:
+        sharing = self._sharing
+        if sharing is None:
+            return None
+        return SavedPlan(json.dumps(sharing.plan.document(), separators=(",", ":")), sharing.is_given)
 
     # ------------------------------------------------------------------ running
 
@@ -179,6 +206,8 @@ class SystemExecutable(Executable):
             elif isinstance(error, DaedalError):
                 error.tile = number
             raise error
+        if self.bounds == "warn" and numbers:
+            submitted.watch(units[numbers[0]].lookups)
         self._note_launches(numbers)
 
     def _note_launches(self, tiles: Iterable[int]) -> None:
@@ -196,7 +225,7 @@ class SystemExecutable(Executable):
         start: Callable[[Mapping[int, Unit]], None],
         then: Callable[[Callable[[], None]], None],
     ) -> "Tensor":
-        result = empty(request.shape, request.dtype)
+        result: Tensor = empty_like(request.shape, request.dtype, request.table)
         whole = array_of(result).reshape(request.rows, columns_in(request))
 
         def explain(error: IndexOutOfRange | InvalidOffsets) -> DaedalError:
@@ -204,10 +233,12 @@ class SystemExecutable(Executable):
             return error
 
         parts = self._shares(call, request, whole)
-        start({tile: Unit(each, is_group=False, explain=explain) for tile, each in parts.items()})
+        lookups = Lookups([(call.label, request)])
+        start({tile: Unit(each, is_group=False, explain=explain, lookups=lookups) for tile, each in parts.items()})
         if request.empty:
             none = np.diff(request.buffers["offsets"]) == 0
-            then(lambda: result.__setitem__(tensor_of(none, none.shape, "bool"), request.empty))
+            chosen, value = result_of(none, none.shape, "bool", request.table), number_of(request.empty, result)
+            then(lambda: result.__setitem__(chosen, value))
         return result
 
     def _group(
@@ -225,14 +256,15 @@ class SystemExecutable(Executable):
         found: dict[Any, Tensor] = {}
         parts: dict[int, list[Part]] = {}
         for result, (node, shape, dtype) in zip(results, _forms_of(results), strict=True):
-            found[node] = tensor = empty(shape, dtype)
+            found[node] = tensor = empty_like(shape, dtype, result.parts[0].request.table)
             widths = [columns_in(member.request) for member in result.parts]
             whole, first = array_of(tensor).reshape(result.parts[0].request.rows, sum(widths)), 0
             for member, width in zip(result.parts, widths, strict=True):
                 place, first = whole[:, first : first + width], first + width
                 for tile, each in self._shares(member.call, member.request, place).items():
                     parts.setdefault(tile, []).extend(each)
-        start({tile: Unit(each, is_group=True, explain=explain) for tile, each in parts.items()})
+        lookups = Lookups([(member.call.label, member.request) for member in members])
+        start({tile: Unit(each, is_group=True, explain=explain, lookups=lookups) for tile, each in parts.items()})
         return with_parts(results, found, settle)
 
     def _shares(self, call: Call, request: Request, whole: Array) -> dict[int, list[Part]]:
@@ -256,16 +288,19 @@ class SystemExecutable(Executable):
 
         def call(call: Call, request: Request) -> "Tensor":
             demands.add(call, request)
-            return zeros(request.shape, request.dtype)
+            return _zeros(request)
 
         def group(members: Sequence[Member], joins: Sequence[Join]) -> "Mapping[fx.Node, Tensor]":
             for member in members:
                 demands.add(member.call, member.request)
             shared, others, joined = _shared_of(members, joins)
             results = results_of(shared, joined)
-            values = {node: zeros(shape, dtype) for node, shape, dtype in _forms_of(results)}
+            values = {
+                node: zeros_like(shape, dtype, each.parts[0].request.table)
+                for each, (node, shape, dtype) in zip(results, _forms_of(results), strict=True)
+            }
             values = with_parts(results, values, lambda: None)
-            return values | {each.node: zeros(each.request.shape, each.request.dtype) for each in others}
+            return values | {each.node: _zeros(each.request) for each in others}
 
         work = Work(
             call, group, lambda: None, self._refuse, attempt=self._attempt, leave_all=self._leave_all, rehearses=True
@@ -280,7 +315,7 @@ class SystemExecutable(Executable):
 
     def _dry_run(self, call: Call, request: Request) -> "Tensor":
         self._single(call, request, self._rehearse, lambda complete: None)
-        return zeros(request.shape, request.dtype)
+        return _zeros(request)
 
     def _dry_run_group(self, members: Sequence[Member], joins: Sequence[Join]) -> "dict[fx.Node, Tensor]":
         shared, others, joined = _shared_of(members, joins)

@@ -13,7 +13,7 @@ from daedal.driver.device import Device
 from daedal.driver.launch.launch import POLL_SECONDS, LaunchTimeout
 from daedal.errors import BoundsWarning, DaedalError, LaunchCancelled
 from daedal.system.stats import SystemStats, together
-from daedal.system.tile import TileCall
+from daedal.system.tile import Lookups, TileCall
 
 InThreads = Callable[[Sequence[Callable[[], None]]], Sequence[BaseException | None]]
 """Runs each of these in a thread, and waits for all; what each of them raised."""
@@ -39,6 +39,7 @@ class SystemSubmitted(Handle):
         self._in_threads, self._turn = in_threads, Turn()
         self._later: list[Callable[[], None]] = []
         self._error: DaedalError | None = None
+        self._watched: list[Lookups] = []
         self._warned = 0
         self.value: Any = None
 
@@ -49,8 +50,12 @@ class SystemSubmitted(Handle):
 
     @property
     def warnings(self) -> list[BoundsWarning]:
-        """What there is to warn of, tile by tile."""
-        return [warning for call in self.calls for warning in call.warnings]
+        """What there is to warn of by now, in the order of the operations."""
+        return [warning for each in self._watched if (warning := each.warning) is not None]
+
+    def watch(self, lookups: Lookups) -> None:
+        """Warn of these look-ups, if tiles find indices among them that are out of range."""
+        self._watched.append(lookups)
 
     def then(self, complete: Callable[[], None]) -> None:
         """Do this when the tiles have filled their parts of the results."""

@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, overload
 
-from daedal.base.files import read_json, write_json
+from daedal.base.files import parse_json, read_json, write_json
 from daedal.base.messages import shown
 from daedal.errors import FileError, InvalidSystem, PlanMismatch
 from daedal.system.picture import picture_of
@@ -181,9 +181,13 @@ class Plan:
     def save(self, path: str | Path) -> None:
         """Write it to a JSON file; FileError if that cannot be."""
         try:
-            write_json(Path(path), self._document() | {"hash": self.hash})
+            write_json(Path(path), self.document())
         except OSError as error:
             raise FileError(f"{path} cannot be written: {error.strerror or error}") from error
+
+    def document(self) -> dict[str, Any]:
+        """What a file says of it, as JSON has it."""
+        return self._document() | {"hash": self.hash}
 
     def _document(self) -> dict[str, Any]:
         return {"schema": SCHEMA, **asdict(self)}
@@ -228,14 +232,26 @@ def _check_cover(table: PlannedTable, pieces: Sequence[Piece], tiles: int) -> No
 
 def read_plan(path: str | Path) -> Plan:
     """The plan in a file that ``Plan.save`` wrote; FileError for what is none."""
-    document = read_json(Path(path), "a plan")
+    return _plan_in(read_json(Path(path), "a plan"), str(path))
+
+
+def _plan_in(document: Any, name: str) -> Plan:
     try:
         plan = plan_of(document)
     except ValueError as error:
-        raise FileError(f"{path} cannot be used: {error}") from error
+        raise FileError(f"{name} cannot be used: {error}") from error
     if plan.hash != document.get("hash"):
-        raise FileError(f"{path} cannot be used: its hash must be {plan.hash}, not {shown(document.get('hash'))}")
+        raise FileError(f"{name} cannot be used: its hash must be {plan.hash}, not {shown(document.get('hash'))}")
     return plan
+
+
+def plan_in_text(text: str, name: str) -> Plan:
+    """The plan of a document as text, as in a saved executable; FileError if it is none."""
+    try:
+        document = parse_json(text, "its plan")
+    except ValueError as error:
+        raise FileError(f"{name} cannot be used: {error}") from error
+    return _plan_in(document, name)
 
 
 def plan_of(document: Any) -> Plan:

@@ -36,7 +36,7 @@ class Sharing:
     """
 
     def __init__(self, plan: Plan, *, is_given: bool) -> None:
-        self.plan, self._is_given = plan, is_given
+        self.plan, self.is_given = plan, is_given
         self._slices: dict[tuple[str, Range], tuple[Source, Source]] = {}
         """Of the model's tables that are cut by columns, the tensor and the part of it that was used last."""
         self._later: dict[str, int] = {}
@@ -86,9 +86,9 @@ class Sharing:
         rows, dim = int(request.table.shape[0]), columns_in(request)
         planned = plan.table.get(name)
         is_alike = planned is not None and (planned.dim, planned.dtype) == (dim, request.dtype)
-        if planned is not None and is_alike and (planned.rows in (None, rows) or not self._is_given):
+        if planned is not None and is_alike and (planned.rows in (None, rows) or not self.is_given):
             return plan.pieces_of[name], planned
-        if self._is_given:
+        if self.is_given:
             known = "none" if planned is None else f"{planned.rows} × {planned.dim} {planned.dtype}"
             raise PlanMismatch(
                 f"the plan's table {name!r} must be the model's, {rows} × {dim} {request.dtype}, not {known}: make a "

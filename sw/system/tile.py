@@ -9,8 +9,17 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 from daedal.driver.device import Device
 from daedal.driver.launch.launch import Launch, LaunchTimeout
 from daedal.driver.launch.record import Record
-from daedal.errors import DaedalError, IndexOutOfRange, InvalidOffsets, LaunchCancelled, UnsupportedOperation
+from daedal.errors import (
+    BoundsWarning,
+    DaedalError,
+    IndexOutOfRange,
+    InvalidOffsets,
+    LaunchCancelled,
+    UnsupportedOperation,
+)
+from daedal.hw.isa.launch import Counter
 from daedal.runtime.batch.members import Call, Member, PoolingCall
+from daedal.runtime.diagnostics import warning_of
 from daedal.runtime.executable import Compile, Executable
 from daedal.runtime.futures import Pending, Submitted
 from daedal.runtime.request import Array, Request
@@ -42,12 +51,39 @@ class Part:
 class Unit:
     """What a tile is to do at a time: pieces of operations that run together, if they can, or of a single one.
 
-    ``explain`` says in terms of the whole operations what a launch failed of.
+    ``explain`` says in terms of the whole operations what a launch failed of, ``lookups`` what all tiles met of them.
     """
 
     parts: Sequence[Part]
     is_group: bool
     explain: Explain
+    lookups: "Lookups"
+
+
+class Lookups:
+    """Look-ups of whole operations, of which tiles do parts: what there is to warn of.
+
+    Parameters
+    ----------
+    operations
+        Each with what it is called in messages.
+    """
+
+    def __init__(self, operations: Sequence[tuple[str, Request]]) -> None:
+        self._operations = operations
+        self._met: list[tuple[int, int]] = []
+        """Of launches: how many look-ups were out of range, and the first index of these."""
+
+    def note(self, record: Record) -> None:
+        """What a launch met; any thread may say it."""
+        count = record.counters[Counter.BOUNDS_WARNINGS]
+        if count:
+            self._met.append((count, record.signed_value))
+
+    @property
+    def warning(self) -> BoundsWarning | None:
+        """What there is to warn of by now: each look-up once, in however many slices it was made."""
+        return warning_of(self._operations, sum(count for count, _ in self._met), {value for _, value in self._met})
 
 
 class TileCall(Submitted):
@@ -64,7 +100,7 @@ class TileCall(Submitted):
     def __init__(self, device: Device, cancelled: threading.Event) -> None:
         super().__init__(self._in_slices)
         self.device, self._cancelled = device, cancelled
-        self._explain: Explain | None = None
+        self._unit: Unit | None = None
         self._fills: list[tuple[Any, Array]] = []
         self._end: float | None = None
         self.error: DaedalError | None = None
@@ -79,18 +115,18 @@ class TileCall(Submitted):
 
     def add(self, pending: Pending) -> None:
         """A launch; what it fails of is explained in terms of the whole operation."""
-        explain = self._explain
-        super().add(pending if explain is None else Pending(pending.launch, explain, pending.warning))
+        unit = self._unit
+        super().add(pending if unit is None else Pending(pending.launch, unit.explain, unit.lookups.note))
 
     def begin(self, unit: Unit, executable: "TileExecutable") -> None:
         """Submit a unit's launches."""
         with self.device.turn:
             _ = self.device.target
-            self._explain = unit.explain
+            self._unit = unit
             try:
                 self._fills += executable.begin(unit, self)
             finally:
-                self._explain = None
+                self._unit = None
 
     def finish(self, end: float | None) -> None:
         """Wait for all launches, at most until ``end`` of the monotonic clock, and put the results into their places.

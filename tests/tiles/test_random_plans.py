@@ -12,8 +12,8 @@ from daedal.compiler.frontends.torch.trace.module_trace import trace
 from daedal.compiler.frontends.torch.traced_module import TracedModule
 from daedal.compiler.operation_compiler import compiler_for
 from daedal.compiler.opt_levels import BEST
-from daedal.compiler.planning import default_plan
 from daedal.hw.config.core import Config
+from daedal.system.default_plan import default_plan
 from daedal.system.executable import SystemExecutable
 from tests.tiles.models import Mixed, inputs_of, random_plan, same
 

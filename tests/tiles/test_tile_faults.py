@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -163,3 +164,36 @@ def test_an_interrupt_stops_all_tiles(
     monkeypatch.undo()
     assert not any(tile.flying for tile in system.tiles)
     assert same([executable(*inputs)], [model(*inputs)])
+
+
+@pytest.mark.parametrize("way", ["columns", "bags"])
+def test_look_ups_that_are_out_of_range_count_once(way: str, rng: np.random.Generator) -> None:
+    """One warning, which is that of a device: it counts look-ups, not slices of rows, and of two tiles both."""
+    model, inputs = nn.EmbeddingBag(40, 64, mode="sum"), torch.from_numpy(rng.integers(0, 40, (8, 3)))
+    inputs[1, 1], inputs[6, 2] = 77, -5
+    with daedal.System.open("emulator", config="edge", tiles=2) as system, torch.no_grad():
+        made = daedal.plan(model, system, sample=inputs)
+        halves = [(0, 32), (32, 64)] if way == "columns" else [(0, 4), (4, 8)]
+        cuts = [(half, (0, 8)) if way == "columns" else ((0, 64), half) for half in halves]
+        pieces = tuple(Piece("weight", *cut, tile) for tile, cut in enumerate(cuts))
+        said = []
+        for device, options in ((system.tiles[0], {}), (system, {"plan": replace(made, pieces=pieces)})):
+            executable = daedal.compile(model, inputs, device=device, bounds="warn", **options)
+            with pytest.warns(daedal.BoundsWarning) as caught:
+                executable(inputs)
+            said += [str(each.message) for each in caught]
+            future = executable.submit(inputs)
+            with pytest.warns(daedal.BoundsWarning) as caught:
+                future.result()
+            said += [str(each.message) for each in caught]
+        assert len(said) == 4 and len(set(said)) == 1 and "2 lookups of indices that are out of range, " in said[0]
+
+
+def test_look_ups_of_long_rows_count_once(rng: np.random.Generator) -> None:
+    """A device takes rows of more elements than it has registers for in parts."""
+    model, inputs = nn.EmbeddingBag(40, 1000, mode="sum"), torch.full((2, 2), 40)
+    with daedal.Device.open("emulator", config="edge") as device, torch.no_grad():
+        executable = daedal.compile(model, inputs, device=device, bounds="warn")
+        with pytest.warns(daedal.BoundsWarning, match="4 lookups of indices that are out of range"):
+            executable(inputs)
+        assert executable.stats.bounds_warnings > 4

@@ -14,12 +14,13 @@ from daedal.bench.explore.machines import DEFAULT_MEMORIES, clock_of, fitting, s
 from daedal.bench.explore.subject import Subject, Work, room_for, work_of
 from daedal.bench.suite import Row, Say, one_thread
 from daedal.compiler.api import compile
-from daedal.compiler.planning import EXTRA_BYTES, plan
+from daedal.compiler.planning import plan
 from daedal.cosim.clock.parameters import Memory
 from daedal.driver.device import Device
 from daedal.driver.launch.record import Stats
 from daedal.errors import DaedalError
 from daedal.hw.config.core import Config
+from daedal.system.default_plan import EXTRA_BYTES
 from daedal.system.system import System
 
 QUEUED = 5

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
+from threading import Lock
 from typing import Any, Protocol, cast
 
 import numpy as np
@@ -22,9 +23,17 @@ class Digests(Protocol):
         ...
 
 
-@cache
+_making = Lock()
+
+
 def digests() -> Digests | None:
-    """What makes digests in this process; None if it can neither be found nor built."""
+    """What makes digests in this process, the same for all threads; None if it can neither be found nor built."""
+    with _making:
+        return _digests()
+
+
+@cache
+def _digests() -> Digests | None:
     try:
         return cast(Callable[[], Digests], imported(HOST_DIGESTS))()
     except DaedalError:

@@ -176,12 +176,23 @@ class OperationKernel:
 
 
 @dataclass(frozen=True)
+class SavedPlan:
+    """Who does what in a system: ``text`` is what ``Plan.save`` writes. ``is_given``: the user gave it, so a table that
+    is not as in the plan is an error.
+    """
+
+    text: str
+    is_given: bool
+
+
+@dataclass(frozen=True)
 class SavedModel:
-    """An executable of a module: its tables, its traces, and which program is for what."""
+    """An executable of a module: its tables, its traces, which program is for what, and, of a system, the plan."""
 
     tables: tuple[SavedTable, ...]
     graphs: tuple[SavedGraph, ...]
     operations: tuple[OperationKernel, ...]
+    plan: SavedPlan | None = None
 
 
 def operations_of(model: SavedModel) -> list[SavedOperation]:

@@ -22,7 +22,6 @@ before, started = resident(), time.process_time()
 import daedal
 
 with daedal.Device.open("emulator", config="ddr3") as device:
-    opened = time.process_time()
     tables = dict(np.load(sys.argv[2]))
     model = daedal.load(sys.argv[1], device=device, tables=tables)
     ids = np.arange(12).reshape(4, 3)
@@ -31,13 +30,19 @@ with daedal.Device.open("emulator", config="ddr3") as device:
     out = np.zeros_like(arrays["arr_0"])
     kernel(out, *(arrays[f"arr_{n}"] for n in range(1, 4)), np.float32(1.25))
     assert (out == arrays["arr_0"]).all()
+    with daedal.System.open("emulator", config="ddr3", tiles=2) as system:
+        for name in (sys.argv[1], sys.argv[5]):
+            model = daedal.load(name, device=system, tables=tables)
+            assert (model(ids) == tables["weight"][ids].sum(1)).all() and model.stats.per_tile[0].launches
     print(time.process_time() - started, resident() - before)
     print(*sorted(sys.modules))
 """
 
 
 def test_loading_alone(rng: np.random.Generator, tmp_path: Path) -> None:
-    """A module and a kernel: neither torch nor xDSL nor what compiles; less than 0.5 s and 60 MB beside NumPy's."""
+    """A module, of a device and of a system, and a kernel: neither torch nor xDSL nor what compiles; less than 0.5 s
+    and 60 MB beside NumPy's.
+    """
     module = nn.EmbeddingBag(20, 64, mode="sum")
     arrays = given(64, rng)
     with torch.no_grad(), daedal.Device.open("emulator", config="ddr3") as device:
@@ -46,9 +51,11 @@ def test_loading_alone(rng: np.random.Generator, tmp_path: Path) -> None:
         kernel = daedal.compile(pooled, arrays, device=device)
         kernel(*arrays)
         kernel.save(tmp_path / "kernel.daedal")
+    with torch.no_grad(), daedal.System.open("emulator", config="ddr3", tiles=2) as system:
+        daedal.compile(module, (torch.zeros(2, 3).long(),), device=system).save(tmp_path / "system.daedal")
     np.savez(tmp_path / "tables.npz", weight=module.weight.detach().numpy())
     np.savez(tmp_path / "arrays.npz", *arrays[:4])
-    names = ("model.daedal", "tables.npz", "kernel.daedal", "arrays.npz")
+    names = ("model.daedal", "tables.npz", "kernel.daedal", "arrays.npz", "system.daedal")
     done = subprocess.run(
         [sys.executable, "-c", ALONE, *(tmp_path / name for name in names)], capture_output=True, text=True, check=False
     )

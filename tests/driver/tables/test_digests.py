@@ -1,6 +1,8 @@
 """Digests of the host's memory, and what looks at tables without them."""
 
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -118,3 +120,19 @@ def test_copies_are_made_where_there_are_no_digests(monkeypatch: pytest.MonkeyPa
     assert origin.content is not None and origin.digest is None and origin.is_current(table)
     table[0, 0] += 1
     assert not origin.is_current(table)
+
+
+def test_all_threads_have_the_same_digests(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tiles of a system may be the first to ask, side by side: what one has seen is not changed to the other."""
+
+    class Slow:
+        def __init__(self) -> None:
+            time.sleep(0.02)
+
+    monkeypatch.setattr(digests, "imported", lambda name: Slow)
+    digests._digests.cache_clear()
+    try:
+        with ThreadPoolExecutor(4) as threads:
+            assert len(set(threads.map(lambda _: digests.digests(), range(8)))) == 1
+    finally:
+        digests._digests.cache_clear()

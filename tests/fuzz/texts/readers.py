@@ -51,6 +51,7 @@ from daedal.runtime.saved.contents import (
     SavedGraph,
     SavedInput,
     SavedModel,
+    SavedPlan,
     SavedSlot,
     SavedTable,
     Value,
@@ -364,7 +365,8 @@ def _saved_texts() -> list[bytes]:
             slots, inputs, (0,), (), (launch, HostStep("view", (Value(2), Items("list", (-1,))))), Value(3)
         )
         operation = OperationKernel(Lookup(4, 64), False, writer.kernel(kernel))
-        model = SavedModel((SavedTable("t", "float32", (9, 4)),), (graph,), (operation,))
+        plan = SavedPlan(_plans()[0].decode(), True)
+        model = SavedModel((SavedTable("t", "float32", (9, 4)),), (graph,), (operation,), plan)
         writer.write(Path(folder) / "saved", PRESETS["edge"], "fatal", 3, model)
         raw = (Path(folder) / "saved").read_bytes()
     return [raw[32 : 32 + int.from_bytes(raw[24:32], "little")]]

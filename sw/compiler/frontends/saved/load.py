@@ -11,21 +11,24 @@ from daedal.base.messages import shown
 from daedal.compiler.frontends.saved.program import SavedProgram
 from daedal.driver.device import Device
 from daedal.driver.tables.table_sources import STAND_INS, array_type, is_tensor, stand_in
-from daedal.errors import UnsupportedOperation
+from daedal.errors import PlanMismatch, UnsupportedOperation
 from daedal.runtime.executable import Executable
 from daedal.runtime.loops.kernel_executable import KernelExecutable
 from daedal.runtime.loops.saved_function import SavedLoopFunction
 from daedal.runtime.operations import Operation
-from daedal.runtime.saved.contents import SavedFunction, SavedTable
+from daedal.runtime.saved.contents import SavedFunction, SavedPlan, SavedTable
 from daedal.runtime.saved.files import SavedFile
 from daedal.runtime.saved.validity import check_contents
 from daedal.runtime.tensors import array_of
-from daedal.system.system import check_device
+from daedal.system.default_plan import plan_of_whole_rows
+from daedal.system.executable import SystemExecutable
+from daedal.system.plan import Plan, plan_in_text
+from daedal.system.system import System, check_device
 
 Tables = Sequence[Any] | Mapping[str, Any]
 
 
-def load(path: Path | str, *, device: Device, tables: Tables | None = None) -> Executable | KernelExecutable:
+def load(path: Path | str, *, device: Device | System, tables: Tables | None = None) -> Executable | KernelExecutable:
     """The executable that ``save`` wrote to ``path``, on ``device``; neither PyTorch nor the compiler is imported.
 
     Parameters
@@ -33,7 +36,9 @@ def load(path: Path | str, *, device: Device, tables: Tables | None = None) -> E
     path
         The file.
     device
-        A device of the configuration that it was compiled for.
+        A device of the configuration that it was compiled for. An executable of a ``System`` goes on a system with as
+        many tiles, of the same configuration and memory, and follows its plan. One of a device goes on a system too:
+        the first inputs make a plan, of whole tables and of bags.
     tables
         The module's tensors that it reads (``daedal inspect`` lists them): in their order, or by their names in
         ``state_dict``, of which there may be others; arrays or tensors, of the types and shapes that were saved. They
@@ -43,14 +48,20 @@ def load(path: Path | str, *, device: Device, tables: Tables | None = None) -> E
     What it was not saved for (other kinds of inputs) is an UnsupportedOperation.
 
     Raises FileError for a file that is none, of another version, damaged or not whole; ConfigMismatch for a device of
-    another configuration; UnsupportedOperation for tables that are missing or of another type or shape.
+    another configuration; PlanMismatch for what was compiled for a system and another one, or a device;
+    UnsupportedOperation for tables that are missing or of another type or shape, and a kernel on a system.
     """
-    check_device(device)
+    if isinstance(device, System):
+        device.check_open()
+    else:
+        check_device(device)
     file = SavedFile(path)
     check_contents(file)
     file.check_config(device.config)
     saved = file.saved
     if isinstance(saved.content, SavedFunction):
+        check_device(device)
+        assert isinstance(device, Device)
         if tables:
             raise UnsupportedOperation("tables must be left out for a kernel, which is called with all of its arrays")
         function = SavedLoopFunction(saved.content, file.kernels)
@@ -62,7 +73,14 @@ def load(path: Path | str, *, device: Device, tables: Tables | None = None) -> E
     given = _tables(model.tables, tables)
     constants = [[file.array(each, STAND_INS) for each in graph.constants] for graph in model.graphs]
     program = SavedProgram(model, given, constants)
-    executable = Executable(program, device, _no_program, saved.bounds, saved.opt)
+    plan = _plan(file.name, model.plan, device)
+    if isinstance(device, System):
+        options: dict[str, Any] = {"is_given": model.plan is not None and model.plan.is_given}
+        executable: Executable = SystemExecutable(
+            program, device, _no_part, saved.bounds, saved.opt, plan_of_whole_rows, plan, **options
+        )
+    else:
+        executable = Executable(program, device, _no_program, saved.bounds, saved.opt)
     executable.take_kernels({(each.operation, each.has_long_bags): file.kernels[each.kernel]
                              for each in model.operations})  # fmt: skip
     return executable
@@ -78,6 +96,34 @@ def _no_program(operation: Operation, has_long_bags: bool) -> NoReturn:
     raise UnsupportedOperation(
         "the file has no program for such inputs: call the executable with inputs like these before it is saved"
     )
+
+
+def _no_part(operation: Operation, has_long_bags: bool) -> NoReturn:
+    """The same, on a system."""
+    raise UnsupportedOperation(
+        "the file has no program for this part of the model: call the executable with inputs like these before it is "
+        "saved, and compile and save for a System"
+    )
+
+
+def _plan(name: str, saved: SavedPlan | None, device: Device | System) -> Plan | None:
+    """The plan of a file; PlanMismatch unless it is for this device."""
+    if saved is None:
+        return None
+    plan = plan_in_text(saved.text, name)
+    wanted, given = _system(plan.tiles, plan.memory), "a Device"
+    if isinstance(device, System):
+        given = _system(len(device.tiles), device.memory)
+    if given != wanted:
+        raise PlanMismatch(
+            f"{name} must be loaded on {wanted}, for which it was compiled, not on {given}: open such a system, or "
+            "compile and save for this one"
+        )
+    return plan
+
+
+def _system(tiles: int, memory: str) -> str:
+    return f"a System with tiles={tiles}, memory={memory!r}"
 
 
 def _tables(wanted: Sequence[SavedTable], given: Tables | None) -> list[NDArray[Any]]:

@@ -23,12 +23,12 @@ from daedal.compiler.frontends.torch.traced_module import TracedGraph
 from daedal.compiler.frontends.torch.training.suitability import fetch_tables, mark_owners, tables_of_devices
 from daedal.compiler.operation_compiler import compiler_for
 from daedal.compiler.opt_levels import BEST, check_exact, check_opt
-from daedal.compiler.planning import default_plan
 from daedal.driver.device import Device
 from daedal.driver.launch.record import Stats
 from daedal.errors import UnsupportedOperation
 from daedal.runtime.executable import Executable
 from daedal.runtime.explanation import Explanation
+from daedal.system.default_plan import default_plan
 from daedal.system.executable import SystemExecutable
 from daedal.system.system import System
 
