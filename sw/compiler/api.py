@@ -27,6 +27,7 @@ from daedal.runtime.loops.kernel_executable import KernelExecutable
 from daedal.system.default_plan import default_plan
 from daedal.system.executable import SystemExecutable
 from daedal.system.plan import Plan
+from daedal.system.shared_kernel import loops_on
 from daedal.system.system import System
 
 
@@ -64,7 +65,7 @@ def compile(
     module: KernelFunction,
     example_inputs: Sequence[Any] | Tensor,
     *,
-    device: Device,
+    device: Device | System,
     bounds: str = ...,
     opt: int = ...,
     plan: None = ...,
@@ -147,14 +148,13 @@ def compile(
     if reason is not None:
         raise UnsupportedOperation(f"example_inputs must be plain tensors, outside of transforms and modes: {reason}")
     if isinstance(module, KernelFunction):
-        assert isinstance(device, Device)
         if offload is not None or budget is not None or not exact:
             raise UnsupportedOperation(
                 "offload, budget and exact must be left out for a kernel, which runs on the device as it is written"
             )
         if named:
             raise UnsupportedOperation(f"arguments of a kernel must be given by position, not as {', '.join(named)}")
-        loops = KernelExecutable(module, device, why_not_plain, bounds, opt)
+        loops = loops_on(module, device, why_not_plain, bounds, opt)
         loops.prepare(inputs)
         return loops
     for name, value in chain(module.named_parameters(), module.named_buffers()):
@@ -182,11 +182,8 @@ def compile(
 
 def _check_plan(plan: object, module: object, device: Device | System) -> None:
     """Raise UnsupportedOperation for what is no plan, or where there is none to be."""
-    if isinstance(module, KernelFunction) and isinstance(device, System):
-        raise UnsupportedOperation(
-            "loops (daedal.kernel) must run on one device, as they may use what others of their rounds write: compile "
-            "them for device=system.tiles[0]"
-        )
+    if isinstance(module, KernelFunction) and plan is not None:
+        raise UnsupportedOperation("plan must be left out for a kernel: tiles share its rounds evenly")
     if plan is not None and not isinstance(plan, Plan):
         raise UnsupportedOperation(f"plan must be what daedal.plan gives, not {shown(plan)}")
     if plan is not None and isinstance(device, Device):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 from threading import TIMEOUT_MAX
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from daedal.base.handle import Handle
 from daedal.base.process_resource import Turn
-from daedal.driver.device import Device
 from daedal.driver.launch.launch import POLL_SECONDS, Launch, LaunchTimeout
 from daedal.driver.launch.record import Record, Stats
 from daedal.errors import BoundsWarning, DaedalError, IndexOutOfRange, InvalidOffsets
@@ -130,15 +129,28 @@ class Submitted(Handle):
 
 Array = NDArray[Any]
 
-_promised: "WeakKeyDictionary[Device, list[tuple[Launch, Sequence[Array]]]]" = WeakKeyDictionary()
+
+class Promise(Protocol):
+    """What fills arrays when it has ended well: a launch."""
+
+    def exception(self) -> BaseException | None:
+        """Wait for its end; what has gone wrong."""
+        ...
+
+    def done(self) -> bool:
+        """Whether it has ended, and arrays are filled."""
+        ...
 
 
-def promise(device: Device, launch: Launch, arrays: Sequence[Array]) -> None:
-    """``launch`` fills ``arrays`` when it has ended well."""
+_promised: "WeakKeyDictionary[object, list[tuple[Promise, Sequence[Array]]]]" = WeakKeyDictionary()
+
+
+def promise(device: object, launch: Promise, arrays: Sequence[Array]) -> None:
+    """``launch``, on a device or a system, fills ``arrays`` when it has ended well."""
     _promised.setdefault(device, []).append((launch, arrays))
 
 
-def wait_for(device: Device, arrays: Iterable[Array] | None = None) -> None:
+def wait_for(device: object, arrays: Iterable[Array] | None = None) -> None:
     """Wait for the launches that fill anything of ``arrays``, of all if left out.
 
     What has gone wrong with them comes with their own futures: their arrays are as before then.

@@ -154,8 +154,8 @@ class SystemExecutable(Executable):
 
     def _begin(self, inputs: Sequence[Any]) -> SystemSubmitted:
         self.system.check_open()
-        for tile in self.system.tiles:
-            wait_for(tile)
+        for device in (self.system, *self.system.tiles):
+            wait_for(device)
         self._make_plan(inputs)
         submitted = SystemSubmitted(self.system.tiles, self.system.in_threads)
         try:

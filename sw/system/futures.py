@@ -5,7 +5,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Generator, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from daedal.base.handle import Handle
 from daedal.base.process_resource import Turn
@@ -13,10 +13,19 @@ from daedal.driver.device import Device
 from daedal.driver.launch.launch import POLL_SECONDS, LaunchTimeout
 from daedal.errors import BoundsWarning, DaedalError, LaunchCancelled
 from daedal.system.stats import SystemStats, together
-from daedal.system.tile import Lookups, TileCall
+from daedal.system.tile import TileCall
 
 InThreads = Callable[[Sequence[Callable[[], None]]], Sequence[BaseException | None]]
 """Runs each of these in a thread, and waits for all; what each of them raised."""
+
+
+class Warns(Protocol):
+    """What tiles look up for a call."""
+
+    @property
+    def warning(self) -> BoundsWarning | None:
+        """What there is to warn of by now."""
+        ...
 
 
 class SystemSubmitted(Handle):
@@ -39,7 +48,7 @@ class SystemSubmitted(Handle):
         self._in_threads, self._turn = in_threads, Turn()
         self._later: list[Callable[[], None]] = []
         self._error: DaedalError | None = None
-        self._watched: list[Lookups] = []
+        self._watched: list[Warns] = []
         self._warned = 0
         self.value: Any = None
 
@@ -53,7 +62,7 @@ class SystemSubmitted(Handle):
         """What there is to warn of by now, in the order of the operations."""
         return [warning for each in self._watched if (warning := each.warning) is not None]
 
-    def watch(self, lookups: Lookups) -> None:
+    def watch(self, lookups: Warns) -> None:
         """Warn of these look-ups, if tiles find indices among them that are out of range."""
         self._watched.append(lookups)
 
@@ -101,6 +110,11 @@ class SystemSubmitted(Handle):
         self._cancelled.set()
         self._in_threads([lambda call=call: call.drop() for call in self.calls if call.has_work])  # type: ignore[misc]
         self._error = self._error or _given_up()
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether all has been waited for, and results are in their places."""
+        return self._error is not None or not (self._later or any(call.has_work for call in self.calls))
 
     def done(self) -> bool:
         """Whether all its launches have ended; does not wait."""

@@ -179,17 +179,6 @@ def test_futures(system: daedal.System, rng: np.random.Generator) -> None:
     assert same([asyncio.run(wait())], [model(*inputs)])
 
 
-def test_loops_run_on_one_tile(system: daedal.System) -> None:
-    @daedal.kernel
-    def double(x: daedal.f32[4], out: daedal.f32[4]) -> None:  # type: ignore[valid-type]
-        for i in range(4):
-            out[i] = x[i] + x[i]
-
-    arrays = (np.zeros(4, np.float32), np.zeros(4, np.float32))
-    with pytest.raises(daedal.UnsupportedOperation, match=r"compile them for device=system.tiles\[0\]"):
-        daedal.compile(double, arrays, device=system)
-
-
 def test_quantised_rows_are_for_one_tile(system: daedal.System) -> None:
     rows = daedal.quantized.Table.from_rows(bytes(200), format="fbgemm-int8", rows=10, dim=16)
     with pytest.raises(daedal.UnsupportedOperation, match=r"not <System of 3 .*: a System takes PyTorch modules"):

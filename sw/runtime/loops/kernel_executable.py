@@ -43,6 +43,29 @@ class _Made:
     kernel: Kernel
 
 
+@dataclass(frozen=True)
+class LoopCall:
+    """A call whose arguments were checked.
+
+    Attributes
+    ----------
+    made
+        What runs.
+    arrays
+        The arrays by name, also those that the host made.
+    sizes, scalars
+        The sizes, and single numbers as launch arguments, by name.
+    warned
+        What there is to warn of already.
+    """
+
+    made: _Made
+    arrays: Mapping[str, Any]
+    sizes: Mapping[str, int]
+    scalars: Mapping[str, int]
+    warned: Sequence[str]
+
+
 class KernelExecutable(Handle):
     """A kernel for one device: call it with the kernel's arguments.
 
@@ -120,37 +143,49 @@ class KernelExecutable(Handle):
         self, arguments: Sequence[Any], wait: Callable[[Launch], Record]
     ) -> tuple[Submitted, Launch, list[NDArray[Any]]]:
         """The call with these arguments, its launch, which ``wait`` waits for, and the arrays that this fills."""
+        call = self.checked(arguments, [self._device])
+        launch = self.launch(call, self._device)
+        submitted = Submitted(wait)
+        submitted.add(
+            Pending(launch, lambda error: self.explained(error, call), lambda record: self.warning(call, [record]))
+        )
+        return submitted, launch, self.written(call)
+
+    def checked(self, arguments: Sequence[Any], devices: Iterable[object]) -> LoopCall:
+        """The call with these arguments, when ``devices`` have filled them; raises what is wrong with them."""
         _ = self._device.target
         arrays, scalars = self._take(arguments)
         self._check_outputs(arrays)
-        wait_for(self._device, map(array_of, arrays.values()))
+        for device in devices:
+            wait_for(device, map(array_of, arrays.values()))
         sizes = self._sizes(arrays, scalars)
         made = self._make(sizes)
         chains, warned = chained_arrays(self._function.source, made.written.bounds, self.bounds, arrays, sizes)
         arrays = {**arrays, **chains}
         self._check_bounds(made.written.bounds, arrays, sizes)
         self._check_rows(made, arrays, sizes)
-        numbers = {ir_name(name): number for name, number in {**sizes, **scalars}.items()}
-        values = {name: numbers[name] for name in made.kernel.values}
+        return LoopCall(made, arrays, sizes, scalars, warned)
+
+    def launch(self, call: LoopCall, device: Device) -> Launch:
+        """Submit a call, which fills what it writes when its launch has ended well."""
+        numbers = {ir_name(name): number for name, number in {**call.sizes, **call.scalars}.items()}
+        values = {name: numbers[name] for name in call.made.kernel.values}
 
         def filled(outputs: Mapping[str, NDArray[Any]]) -> None:
-            for name, array in arrays.items():
+            for name, array in call.arrays.items():
                 if ir_name(name) in outputs:
                     fill(array, outputs[ir_name(name)])
-                    self._device.table_changed(array)  # a tensor may share the memory of a NumPy array
-
-        def explain(error: IndexOutOfRange | InvalidOffsets) -> DaedalError:
-            return self._explained(error, made.written.bounds, arrays, sizes)
+                    device.table_changed(array)  # a tensor may share the memory of a NumPy array
 
         try:
-            with self._device.preparing():
-                run = submit_kernel(self._device, made.kernel, self._buffers(made, arrays, sizes), values, filled)
+            with device.preparing():
+                return submit_kernel(device, call.made.kernel, self._buffers(call, device), values, filled).launch
         except UnsupportedOperation as error:
             raise self._function.source.refusal(self._function.source.tree, str(error)) from error
-        submitted = Submitted(wait)
-        submitted.add(Pending(run.launch, explain, lambda record: self._warning(record, warned)))
-        written = sorted(self._function.shape.written & arrays.keys())
-        return submitted, run.launch, [array_of(arrays[name]) for name in written]
+
+    def written(self, call: LoopCall) -> list[NDArray[Any]]:
+        """The arrays that a call fills."""
+        return [array_of(call.arrays[name]) for name in sorted(self._function.shape.written & call.arrays.keys())]
 
     def _take(self, arguments: Sequence[Any]) -> tuple[dict[str, Any], dict[str, int]]:
         """The arrays, and the single numbers as launch arguments, by name."""
@@ -189,8 +224,9 @@ class KernelExecutable(Handle):
                         "reads run ahead of writes; give a copy of one of them"
                     )
 
-    def _buffers(self, made: _Made, arrays: Mapping[str, Any], sizes: Mapping[str, int]) -> dict[str, Any]:
+    def _buffers(self, call: LoopCall, device: Device) -> dict[str, Any]:
         """What the launch works on: tables stay on the device."""
+        made, arrays, sizes = call.made, call.arrays, call.sizes
         buffers: dict[str, Any] = {}
         given = {ir_name(name): (name, array) for name, array in arrays.items()}
         for spec in made.kernel.buffers:
@@ -202,7 +238,7 @@ class KernelExecutable(Handle):
             argument = self._function.signature.arguments.get(name)  # none of what the host made
             form = SignedRows() if argument is not None and argument.element == "i8" else None
             if is_resident:
-                buffers[spec.name] = self._device.bind_table(spec.name, array, use=use, form=form)
+                buffers[spec.name] = device.bind_table(spec.name, array, use=use, form=form)
             else:
                 buffers[spec.name] = array_of(array) if form is None else form.pack(array_of(array))
         return buffers
@@ -296,14 +332,9 @@ class KernelExecutable(Handle):
                 f"({need.hint}), but {text(need.value)} may reach {value}"
             )
 
-    def _explained(
-        self,
-        error: IndexOutOfRange | InvalidOffsets,
-        bounds: Bounds,
-        arrays: Mapping[str, Any],
-        sizes: Mapping[str, int],
-    ) -> DaedalError:
+    def explained(self, error: IndexOutOfRange | InvalidOffsets, call: LoopCall) -> DaedalError:
         """The error of the machine with its line, and the element that has the value, as far as one array has it."""
+        bounds, arrays, sizes = call.made.written.bounds, call.arrays, call.sizes
         source, record = self._function.source, error.record
         is_index = isinstance(error, IndexOutOfRange)
         value = None if record is None else record.signed_value
@@ -325,16 +356,17 @@ class KernelExecutable(Handle):
         made.record = error.record
         return made
 
-    def _warning(self, record: Record, chains: Sequence[str]) -> BoundsWarning | None:
-        """What there is to warn of: what the host found of ``chains``, or the machine."""
-        if chains:
-            return BoundsWarning(f"{self._function.name}: {chains[0]}")
-        count = record.counters[Counter.BOUNDS_WARNINGS]
-        if not count or self.bounds != "warn":
+    def warning(self, call: LoopCall, records: Sequence[Record]) -> BoundsWarning | None:
+        """What there is to warn of: what the host found, or a machine, in one of the call's launches."""
+        if call.warned:
+            return BoundsWarning(f"{self._function.name}: {call.warned[0]}")
+        found = [record for record in records if record.counters[Counter.BOUNDS_WARNINGS]]
+        if not found or self.bounds != "warn":
             return None
+        count = sum(record.counters[Counter.BOUNDS_WARNINGS] for record in found)
         return BoundsWarning(
             f"{self._function.name}: {count} indices were out of range, the first one met "
-            f"{record.signed_value}: 0 was taken instead"
+            f"{found[0].signed_value}: 0 was taken instead"
         )
 
     # ------------------------------------------------------------------ looking at it

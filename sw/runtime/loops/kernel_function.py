@@ -8,6 +8,7 @@ from daedal.errors import UnsupportedOperation
 from daedal.hw.config.core import Config
 from daedal.runtime.kernel import Kernel
 from daedal.runtime.loops.bounds import Bounds
+from daedal.runtime.loops.rounds import Rounds
 from daedal.runtime.loops.signature import Signature
 
 
@@ -77,6 +78,11 @@ class LoopFunction(Protocol):
     @property
     def shape(self) -> Shape:
         """What is known of its loops."""
+        ...
+
+    @property
+    def rounds(self) -> Rounds:
+        """How rounds of its outermost loops can be shared out."""
         ...
 
     def build(self, fixed: Mapping[str, int], config: Config, bounds: str, opt: int, /) -> tuple[Written, Kernel]:

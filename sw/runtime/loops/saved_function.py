@@ -59,7 +59,7 @@ class SavedLoopFunction:
     def __init__(self, saved: SavedFunction, kernels: Sequence[Kernel]) -> None:
         self.name, self.signature = saved.name, saved.signature
         self.source = SavedSource(saved.file, saved.first_line, saved.lines)
-        self.shape = _Shape(saved.fixed, set(saved.written))
+        self.shape, self.rounds = _Shape(saved.fixed, set(saved.written)), saved.rounds
         self._loops = {tuple(each.fixed): each for each in saved.loops}
         self._kernels = kernels
 
@@ -103,7 +103,7 @@ def saved_function(
     signature = Signature(dict(function.signature.arguments), tuple(function.signature.symbols))
     return SavedFunction(
         function.name, file, first, texts, signature, tuple(sorted(function.shape.fixed)),
-        tuple(sorted(function.shape.written)), tuple(loops),
+        tuple(sorted(function.shape.written)), function.rounds, tuple(loops),
     )  # fmt: skip
 
 

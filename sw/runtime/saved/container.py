@@ -10,7 +10,7 @@ from daedal.errors import FileError
 MAGIC = b"\x89DAEDAL\n"
 """The first bytes: no text, so that a file that was taken for one is known by them."""
 
-VERSION = 2
+VERSION = 3
 """Of the format. A file of another one is refused."""
 
 ALIGNMENT = 8

@@ -7,6 +7,7 @@ from typing import TypeAlias
 from daedal.runtime.kernel import BufferSpec
 from daedal.runtime.launch_arguments import Expression
 from daedal.runtime.loops.bounds import Bounds
+from daedal.runtime.loops.rounds import Rounds
 from daedal.runtime.loops.signature import Signature
 from daedal.runtime.operations import Operation
 from daedal.runtime.saved.operations import SavedOperation
@@ -225,6 +226,7 @@ class SavedFunction:
     signature: Signature
     fixed: tuple[str, ...]
     written: tuple[str, ...]
+    rounds: Rounds
     loops: tuple[SavedLoops, ...]
 
 

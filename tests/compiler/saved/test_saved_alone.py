@@ -34,6 +34,9 @@ with daedal.Device.open("emulator", config="ddr3") as device:
         for name in (sys.argv[1], sys.argv[5]):
             model = daedal.load(name, device=system, tables=tables)
             assert (model(ids) == tables["weight"][ids].sum(1)).all() and model.stats.per_tile[0].launches
+        out[:] = 0
+        daedal.load(sys.argv[3], device=system)(out, *(arrays[f"arr_{n}"] for n in range(1, 4)), np.float32(1.25))
+        assert (out == arrays["arr_0"]).all()
     print(time.process_time() - started, resident() - before)
     print(*sorted(sys.modules))
 """

@@ -111,8 +111,8 @@ NO_FILES: dict[str, tuple[bytes, str]] = {
     "text": (b"import torch", "must be a file that save.. wrote, which begins with"),
     "a head alone": (MAGIC, "must be whole, but ends after 8 bytes"),
     "another version": (
-        pack("{}", [])[:8] + b"\1" + pack("{}", [])[9:],
-        "must be of version 2 of the format, not 1: save it again",
+        pack("{}", [])[:8] + b"\2" + pack("{}", [])[9:],
+        "must be of version 3 of the format, not 2: save it again",
     ),
     "nothing in it": (pack("{}", []), "cannot be used: it must be a SavedExecutable"),
     "no JSON": (pack("{", []), "cannot be used"),

@@ -12,6 +12,7 @@ from daedal.base.float_mode import default_float_mode
 from daedal.compiler.frontends.python.loop_unswitching import swap_conditions
 from daedal.compiler.frontends.python.names import Dim
 from daedal.compiler.frontends.python.promises import take_promises
+from daedal.compiler.frontends.python.rounds import rounds_of
 from daedal.compiler.frontends.python.scf.frame import Plan
 from daedal.compiler.frontends.python.scf.writer import Written, write
 from daedal.compiler.frontends.python.shape import Analysis, Shape
@@ -44,6 +45,8 @@ class KernelFunction:
         Its arguments.
     shape
         Its loops along rows, and which sizes these fix when it is compiled.
+    rounds
+        How rounds of its outermost loops can be shared out to tiles.
     distinct
         Arrays of which the kernel promises that they have no number twice; the host looks before each launch.
     """
@@ -56,6 +59,7 @@ class KernelFunction:
             tree, self.distinct = take_promises(self.source, self.signature, self.source.tree)
             self._tree = swap_conditions(tree)
             self.shape: Shape = Analysis(self.source, self.signature, self._tree).run()
+            self.rounds = rounds_of(self.source, self.signature, self._tree, self.shape.written, self.shape.fixed)
         except RecursionError as error:
             raise self.source.too_deep() from error
         functools.update_wrapper(self, function)

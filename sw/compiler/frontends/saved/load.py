@@ -23,6 +23,7 @@ from daedal.runtime.tensors import array_of
 from daedal.system.default_plan import plan_of_whole_rows
 from daedal.system.executable import SystemExecutable
 from daedal.system.plan import Plan, plan_in_text
+from daedal.system.shared_kernel import loops_on
 from daedal.system.system import System, check_device
 
 Tables = Sequence[Any] | Mapping[str, Any]
@@ -60,12 +61,10 @@ def load(path: Path | str, *, device: Device | System, tables: Tables | None = N
     file.check_config(device.config)
     saved = file.saved
     if isinstance(saved.content, SavedFunction):
-        check_device(device)
-        assert isinstance(device, Device)
         if tables:
             raise UnsupportedOperation("tables must be left out for a kernel, which is called with all of its arrays")
         function = SavedLoopFunction(saved.content, file.kernels)
-        loops = KernelExecutable(function, device, _why_not, saved.bounds, saved.opt)
+        loops = loops_on(function, device, _why_not, saved.bounds, saved.opt)
         for sizes in function.sizes:
             loops.prepare_sizes(sizes)
         return loops
