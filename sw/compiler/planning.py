@@ -1,6 +1,6 @@
 """``daedal.plan``: who does what in a system, for a model and a sample of its inputs."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from torch import Tensor, nn
@@ -12,6 +12,7 @@ from daedal.compiler.frontends.requests.checks import computed_types
 from daedal.compiler.frontends.torch.device_suitability import why_not, why_not_here
 from daedal.compiler.frontends.torch.trace.keywords import Signature
 from daedal.compiler.frontends.torch.trace.module_trace import trace
+from daedal.compiler.frontends.torch.trace.quantised_modules import with_operators
 from daedal.compiler.frontends.torch.traced_module import TracedModule
 from daedal.compiler.operation_compiler import compiler_for
 from daedal.compiler.opt_levels import BEST
@@ -28,7 +29,7 @@ def plan(
     model: nn.Module | ExportedProgram,
     system: System,
     *,
-    sample: Sequence[Any] | Tensor,
+    sample: Sequence[Any] | Mapping[str, Any] | Tensor,
     extra_bytes: float = EXTRA_BYTES,
 ) -> Plan:
     """Who does what in ``system``, so that its tiles have about equal loads.
@@ -43,8 +44,9 @@ def plan(
     system
         The system to plan for: its configuration, memory, number of tiles and their bytes count.
     sample
-        Inputs of the model, whose numbers of bags and look-ups are typical; a call may have others, of which each tile
-        gets the same share. Of what is in the tables nothing counts, nor which rows are looked up.
+        Inputs of the model, a dictionary if by name, whose numbers of bags and look-ups are typical; a call may have
+        others, of which each tile gets the same share. Of what is in the tables nothing counts, nor which rows are
+        looked up.
     extra_bytes
         Bytes for copies of tables, as a share of the tables' bytes.
 
@@ -60,7 +62,7 @@ def fleet(
     model: nn.Module | ExportedProgram,
     system: System,
     *,
-    sample: Sequence[Any] | Tensor,
+    sample: Sequence[Any] | Mapping[str, Any] | Tensor,
     link: float,
     devices: Sequence[int] = (8, 64, 1000),
     extra_bytes: float = EXTRA_BYTES,
@@ -96,28 +98,39 @@ def _demands(model: object, system: object, sample: object) -> Demands:
     """What a sample of the model's inputs asks for."""
     if not isinstance(model, nn.Module | ExportedProgram):
         raise UnsupportedOperation(
-            f"model must be a torch.nn.Module or an ExportedProgram, not {type(model).__name__}: loops "
-            "(daedal.kernel) run on one tile"
+            f"model must be a torch.nn.Module or an ExportedProgram, not {type(model).__name__}: tiles share "
+            "the rounds of a daedal.kernel evenly, without a plan"
         )
     if not isinstance(system, System):
         raise UnsupportedOperation(f"system must be what daedal.System.open gives, not {shown(system)}")
-    if not isinstance(sample, Tensor | tuple | list):
-        raise UnsupportedOperation(f"sample must be a tensor or a tuple of inputs, not {type(sample).__name__}")
-    inputs = (sample,) if isinstance(sample, Tensor) else tuple(sample)
+    inputs, named = _inputs_of(sample)
     system.check_open()
-    reason = why_not_here() or why_not(pytree.tree_leaves(inputs))
+    reason = why_not_here() or why_not(pytree.tree_leaves((inputs, named)))
     if reason is not None:
         raise UnsupportedOperation(f"sample must be plain tensors, outside of transforms and modes: {reason}")
     try:
+        if isinstance(model, nn.Module):
+            model = with_operators(model, system.config)
+        signature = Signature(model, inputs, named)
+        inputs, model = signature.by_position(inputs, named), signature.module
         followed = None if isinstance(model, ExportedProgram) else model
-        program = TracedModule(
-            trace(model, inputs), followed, Signature(model, inputs, {}), None, computed_types(system.config)
-        )
+        program = TracedModule(trace(model, inputs), followed, signature, None, computed_types(system.config))
     except UnsupportedOperation as error:
         raise UnsupportedOperation(f"sample must be inputs of the model, of which it can be traced: {error}") from error
     compile_operation = compiler_for(system.config, "fatal", BEST)
     executable = SystemExecutable(program, system, compile_operation, "fatal", BEST, default_plan)
     return executable.demands(inputs)
+
+
+def _inputs_of(sample: object) -> tuple[Sequence[Any], Mapping[str, Any]]:
+    """The inputs of a sample by position, and by name."""
+    if isinstance(sample, Mapping) and all(isinstance(name, str) for name in sample):
+        return (), dict(sample)
+    if not isinstance(sample, Tensor | tuple | list):
+        raise UnsupportedOperation(
+            f"sample must be a tensor, a tuple of inputs or a dictionary of inputs by name, not {shown(sample)}"
+        )
+    return (sample,) if isinstance(sample, Tensor) else tuple(sample), {}
 
 
 def check_extra(extra_bytes: object) -> None:

@@ -215,8 +215,8 @@ def test_what_is_no_plan_no_sample_no_system(system: daedal.System, model: nn.Mo
         daedal.compile(model, inputs, device=system.tiles[0], plan=plan)  # type: ignore[call-overload]
     with pytest.raises(daedal.UnsupportedOperation, match=r"system must be what daedal.System.open gives, not <Device"):
         daedal.plan(model, system.tiles[0], sample=inputs)  # type: ignore[arg-type]
-    with pytest.raises(daedal.UnsupportedOperation, match="sample must be a tensor or a tuple of inputs, not dict"):
-        daedal.plan(model, system, sample={})  # type: ignore[arg-type]
+    with pytest.raises(daedal.UnsupportedOperation, match="sample must be a tensor, a tuple of inputs or a dictionary"):
+        daedal.plan(model, system, sample=None)  # type: ignore[arg-type]
     with pytest.raises(daedal.UnsupportedOperation, match=r"number of inputs .* must be 1 to 3, not 4"):
         daedal.plan(model, system, sample=(*inputs, *inputs))
     with pytest.raises(daedal.UnsupportedOperation, match=r"model must be a torch.nn.Module"):
@@ -226,3 +226,31 @@ def test_what_is_no_plan_no_sample_no_system(system: daedal.System, model: nn.Mo
             daedal.plan(model, system, sample=inputs, extra_bytes=extra)  # type: ignore[arg-type]
     with pytest.raises(daedal.InvalidSystem, match="a piece's table must be one of the plan's, not 'x'"):
         replace(plan, pieces=(*plan.pieces, Piece("x", (0, 1), (0, 1), 0)))
+
+
+class ByName(nn.Module):
+    """A bag of integers, and one whose inputs go by name only."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rows = torch.ao.nn.quantized.EmbeddingBag(50, 64, mode="sum", include_last_offset=True)
+        self.bag = nn.EmbeddingBag(60, 64, mode="sum")
+
+    def forward(self, *, ids: torch.Tensor, ends: torch.Tensor) -> torch.Tensor:
+        """Both, side by side."""
+        return torch.cat([self.rows(ids, ends), self.bag(ids, ends[:-1])], 1)
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.quantize_per:UserWarning")
+def test_samples_by_name_and_quantised_modules() -> None:
+    """A plan for them is taken by daedal.compile."""
+    named = {"ids": torch.arange(40), "ends": torch.arange(0, 41, 4)}
+    model, config = ByName().eval(), replace(Config.preset("ddr3"), quantised=1)
+    with daedal.System.open("emulator", config=config, tiles=2) as system, torch.no_grad():
+        plan = daedal.plan(model, system, sample=named)
+        assert len(plan.tables) == 2
+        executable = daedal.compile(model, named, device=system, plan=plan)
+        assert torch.equal(executable(**named), model(**named))
+        assert len(daedal.fleet(model, system, sample=named, link=1.0, devices=(8, 64))) == 2
+        with pytest.raises(daedal.UnsupportedOperation, match=r"sample must be a tensor, a tuple .* by name, not 5"):
+            daedal.plan(model, system, sample=5)  # type: ignore[arg-type]
