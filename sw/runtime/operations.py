@@ -13,7 +13,7 @@ ROWS_OF_BLOCK = 16
 
 CHAIN, BLOCKS, LANES = "chain", "blocks", "lanes"
 ORDERS = (CHAIN, BLOCKS, LANES)
-"""Orders in which the rows of a bag are added up; docs/machine/numerics.md has TensorFlow's."""
+"""Orders in which the rows of a bag are added up; docs/tensorflow.md has TensorFlow's."""
 
 ZERO, FIRST, SINGLE = "zero", "first", "single"
 """What a sum begins with: +0.0, or its first row as it is, or that only if it has no other."""
@@ -168,6 +168,6 @@ Operation = Bag | Lookup | BagList | Score
 
 def with_other_blocks(operation: Operation) -> list[Operation]:
     """The operation, and what it is for rows that are added up in blocks, or not: that depends on their number."""
-    if not isinstance(operation, Bag) or operation.offset_bits is not None or operation.mode == "max":
+    if not isinstance(operation, Bag) or operation.offset_bits is not None or operation.mode not in ("sum", "mean"):
         return [operation]
     return [operation, replace(operation, block=None if operation.block else ROWS_OF_BLOCK)]

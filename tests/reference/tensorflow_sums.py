@@ -1,4 +1,4 @@
-"""TensorFlow's sums and means of rows on the CPU, in NumPy: the rules of docs/machine/numerics.md, bag by bag.
+"""TensorFlow's sums and means of rows on the CPU, in NumPy: the rules of docs/tensorflow.md, bag by bag.
 
 ``tests/frameworks/tensorflow`` holds them against TensorFlow.
 """
@@ -38,20 +38,19 @@ def by_blocks(rows: Array, mode: str) -> Array:
     return result
 
 
-def by_lanes(rows: Array) -> Array:
-    """``SegmentSum``, on processors whose vectors have 8 elements."""
+def by_lanes(rows: Array, mode: str = "sum") -> Array:
+    """``SegmentSum``, and sums and means along an axis, on processors whose vectors have 8 elements."""
     count, width = rows.shape
     nothing = np.zeros(width, f32)
     if count == 1:
         return rows[0].copy()
     total = chain(rows, nothing)
-    if count < 16:
-        return total
-    whole = count // 4 * 4
-    lanes = [chain(rows[lane:whole:4], nothing) for lane in range(4)]
-    sums = chain(rows[whole:], ((lanes[0] + lanes[1]) + lanes[2]) + lanes[3])
-    cut = width // 8 * 8
-    return np.concatenate([sums[:cut], total[cut:]])
+    if count >= 16:
+        whole, cut = count // 4 * 4, width // 8 * 8
+        lanes = [chain(rows[lane:whole:4], nothing) for lane in range(4)]
+        sums = chain(rows[whole:], ((lanes[0] + lanes[1]) + lanes[2]) + lanes[3])
+        total = np.concatenate([sums[:cut], total[cut:]])
+    return total if mode == "sum" or not count else total / f32(count)
 
 
 def mean_of_segment(rows: Array) -> Array:

@@ -38,8 +38,9 @@ from daedal.compiler.dialects.emb_score import ScoreOp
 from daedal.compiler.dialects.narrow_packed import packed_elements, packed_words, verify_packed
 from daedal.hw.isa.elements import BFLOAT16
 
-MODES = ("sum", "mean", "max")
-"""How the rows of a bag are pooled."""
+SUMS = ("sum", "mean")
+MODES = (*SUMS, "max", "min", "prod")
+"""How the rows of a bag are pooled; those of ``SUMS`` add them up."""
 
 ROUNDS_SUMS = ("sums", "products and sums")
 ROUNDS_PRODUCTS = ("products", "products and sums")
@@ -73,7 +74,7 @@ def _verify_rounds(op: "BagOp | BagListOp") -> None:
         return
     if what not in kinds:
         raise VerifyException(f"rounds must be one of {', '.join(kinds)}, not {what!r}")
-    if op.mode.data == "max" or op.row_element == LANE or op.fused is not None or op.away is not None:
+    if op.mode.data not in SUMS or op.row_element == LANE or op.fused is not None or op.away is not None:
         raise VerifyException("rounds must go with a sum or mean of f16 or bf16, without fused and away")
     if what in ROUNDS_PRODUCTS and op.weights is None:
         raise VerifyException(f"rounds {what} must go with weights")
@@ -88,14 +89,16 @@ def _rows_like(table: SSAValue, columns: IntegerAttr | None = None, element: Att
 
 @irdl_op_definition
 class BagOp(IRDLOperation):
-    """Pools the rows of each bag: row b of the result is the sum, mean or maximum of ``table[indices[p]]``.
+    """Pools the rows of each bag: row b of the result is the sum, mean, maximum, minimum or product of
+    ``table[indices[p]]``.
 
     p runs over ``offsets[b] … offsets[b + 1] - 1`` (``offsets`` has one entry more than there are bags), or,
     with 2-D ``indices`` and no offsets, over row b of the indices. ``weights`` scale the rows of a sum or mean: with
     ``fused`` by a fused multiply-add, else by a product and a sum. Rows whose index is ``padding`` do not
-    count. A maximum is the first element, replaced by each later one that is greater. A bag without rows
-    gives +0.0. Sums are of f32 and then rounded to the table's elements; with ``away``, for bf16, ties away from zero.
-    The quotient of a mean is rounded as well, ties to even. With ``rounds`` each product is rounded ("products"), the
+    count. A maximum is the first element, replaced by each later one that is greater, a minimum by each that is less. A
+    product starts from 1, with one factor after the other. A bag without rows gives +0.0, in a product 1. Results are
+    of f32 and then rounded to the table's elements; with ``away``, for sums of bf16, ties away from zero. The quotient
+    of a mean is rounded as well, ties to even. With ``rounds`` each product is rounded ("products"), the
     sum behind each addition ("sums"), or both ("products and sums"), ties to even. With ``wide`` the result of a sum is
     of f32, and nothing is rounded; the table may be of f8E4M3 or f8E5M2 then, of which all are finite.
     With ``block`` the rows of 2-D indices are added up in blocks of so many, and their sums then.
@@ -181,12 +184,12 @@ class BagOp(IRDLOperation):
         verify_integers("indices", self.indices, [2] if self.offsets is None else [1])
         if self.offsets is not None:
             verify_integers("offsets", self.offsets, [1])
-        if self.weights is not None and self.mode.data == "max":
-            raise VerifyException("weights must go with mode sum or mean, not 'max'")
+        if self.weights is not None and self.mode.data not in SUMS:
+            raise VerifyException(f"weights must go with mode sum or mean, not {self.mode.data!r}")
         if self.fused is not None and self.weights is None:
             raise VerifyException("fused must go with weights")
         others = (self.offsets, self.padding, self.fused)
-        if self.block is not None and (self.mode.data == "max" or any(other is not None for other in others)):
+        if self.block is not None and (self.mode.data not in SUMS or any(other is not None for other in others)):
             raise VerifyException("block must go with a sum or mean of 2-D indices, without fused and padding")
         if self.block is not None and self.block.value.data < 1:
             raise VerifyException(f"block must be at least 1, not {self.block.value.data}")
@@ -364,8 +367,8 @@ class BagListOp(IRDLOperation):
         _verify_rounds(self)
         verify_integers("indices", self.indices, [1])
         verify_integers("offsets", self.offsets, [1])
-        if self.weights is not None and self.mode.data == "max":
-            raise VerifyException("weights must go with mode sum or mean, not 'max'")
+        if self.weights is not None and self.mode.data not in SUMS:
+            raise VerifyException(f"weights must go with mode sum or mean, not {self.mode.data!r}")
         if self.fused is not None and self.weights is None:
             raise VerifyException("fused must go with weights")
         verify_start(self.start)

@@ -58,7 +58,8 @@ class Bags:
         """The pooled row of the entries ``start`` … ``end - 1``; ``table`` gives row i for ``[i]``."""
         if not 0 <= start <= end <= len(self.indices):
             raise InvalidOffsets(f"a bag of the entries {start} to {end} is not within the {len(self.indices)} indices")
-        total = np.full(self.width, -0.0 if self.start == FIRST else 0.0, np.float32)
+        nothing = 1.0 if self.mode == "prod" else -0.0 if self.start == FIRST else 0.0
+        total = np.full(self.width, nothing, np.float32)
         count = 0
         for entry in range(start, end):
             index = int(self.indices[entry])
@@ -86,8 +87,11 @@ class Bags:
         return totals / np.float32(max(length, 1)) if self.mode == "mean" else totals
 
     def _added(self, total: Array, row: Array, weight: Any, *, is_first: bool) -> Array:
-        if self.mode == "max":
-            return row if is_first else np.where(row > total, row, total)
+        if self.mode in ("max", "min"):
+            is_beyond = row > total if self.mode == "max" else row < total
+            return row if is_first else np.where(is_beyond, row, total)
+        if self.mode == "prod":
+            return total * row
         if self.is_fused:
             return binary32.fused(row, weight, total)
         if weight is not None:

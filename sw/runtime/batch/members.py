@@ -250,7 +250,8 @@ class EntryNumbers:
 def can_share(member: Member) -> bool:
     """Whether an operation can be one of several in a launch, as this run asks for it."""
     operation = member.request.operation
-    return not (isinstance(operation, Bag) and operation.block) and not member.request.empty
+    is_filled = bool(member.request.empty)  # by the host, in results of f32
+    return not isinstance(operation, Bag) or not (operation.block or (is_filled and operation.element != LANE))
 
 
 def is_in_list(member: Member) -> bool:

@@ -134,9 +134,12 @@ class Plan:
                     arena.fetch(placed.addresses[node], array)
                     if node in copied:
                         copied[node].filled({"out": array})
-                for member, node, column in self._to_finish():
-                    if record is not None:
-                        finish(member, arrays[node][:, column : column + member.width])
+                for member, node, column in self._to_finish() if record is not None else ():
+                    part = arrays[node][:, column : column + member.width]
+                    if member in self._ordered:
+                        finish(member, part)
+                    else:
+                        part[np.diff(member.offsets) == 0] = member.request.empty
             finally:
                 arena.release()
 
@@ -153,10 +156,10 @@ class Plan:
         }, launch
 
     def _to_finish(self) -> "Iterator[tuple[Member, fx.Node, int]]":
-        """Operations of whose sums the host makes something, and where these are."""
+        """Operations of whose rows the host makes something, and where these are."""
         for result in self.results:
             for part, column in zip(result.parts, result.columns, strict=True):
-                if part in self._ordered:
+                if part in self._ordered or part.request.empty:
                     yield part, result.node, column
 
     def fast_path(

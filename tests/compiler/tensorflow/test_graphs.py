@@ -139,17 +139,23 @@ def test_what_is_fused_is_in_one_part_as_far_as_it_can_be() -> None:
 
 
 @pytest.mark.parametrize(
-    ("axis", "width", "what"),
+    ("op", "axis", "length", "width", "what"),
     [
-        (1, 16, "op"),
-        (-2, 16, "op"),
-        (0, 16, "none"),
-        (2, 16, "none"),
-        (1, 12, "rows must have a multiple of 8 elements, not 12, whose last ones it adds otherwise"),
+        ("Sum", 1, None, 16, "op"),
+        ("Sum", -2, 16, 16, "op"),
+        ("Sum", 0, 3, 16, "none"),
+        ("Sum", 2, 3, 16, "none"),
+        ("Sum", 1, 15, 12, "op"),
+        ("Mean", 1, 16, 12, "rows must have a multiple of 8 elements, or fewer, not 12, where there are more than 15"),
+        ("Mean", 1, 3, 1, "rows must have 2 elements at least for mode mean: single numbers it takes in another order"),
+        ("Prod", 1, 16, 7, "op"),
+        ("Prod", 1, 16, 8, "there must be at most 15 rows for a product, or rows fewer than 8 columns: of 16 rows"),
+        ("Max", 1, 99, 12, "op"),
+        ("Min", 1, None, 1, "op"),
     ],
 )
-def test_sums_of_bags_of_one_length(axis: int, width: int, what: str) -> None:
-    shapes = {"table": (50, width), "ids": (None, None)}
+def test_reductions_of_bags_of_one_length(op: str, axis: int, length: int | None, width: int, what: str) -> None:
+    shapes = {"table": (50, width), "ids": (None, length)}
     content = np.array(axis, np.int32).tobytes()
     tensor = SimpleNamespace(dtype=3, tensor_shape=SimpleNamespace(dim=[]), tensor_content=content)
     graph = read(
@@ -157,11 +163,12 @@ def test_sums_of_bags_of_one_length(axis: int, width: int, what: str) -> None:
         message("ids", "Placeholder"),
         gather("rows", "table", "ids"),
         message("axis", "Const", value={"tensor": tensor}),
-        message("out", "Sum", "rows", "axis", T={"type": FLOAT}),
+        message("out", op, "rows", "axis", T={"type": FLOAT}),
     )
     found = find_operations(graph, Tables({"table": "users"}, lambda ref: shapes.get(ref.node)), {})
     assert list(found.operations) == (["out"] if what == "op" else ["rows"])
-    assert found.reasons == ({} if what in ("op", "none") else {"out": what})
+    assert list(found.reasons) == ([] if what in ("op", "none") else ["out"])
+    assert all(reason.startswith(what) for reason in found.reasons.values())
 
 
 def test_effects_stay_in_their_places() -> None:

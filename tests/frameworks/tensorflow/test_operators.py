@@ -108,6 +108,23 @@ def cases() -> dict[str, Case]:
         "unsorted_segment_sqrt_n": Case(
             lambda i, s: math.unsorted_segment_sqrt_n(tf.gather(v, i), s, 8), [ints, ints], (i, mixed)
         ),
+        **{
+            f"{order}_{kind}": Case(
+                lambda i, s, name=f"{order}_{kind}", more=more: getattr(math, name)(tf.gather(v, i), s, *more),
+                [ints, ints],
+                (i, ordered),
+            )
+            for order, more in (("segment", ()), ("unsorted_segment", (8,)))
+            for kind in ("max", "min", "prod")
+        },
+        **{
+            f"reduce_{kind}": Case(
+                lambda i, name=f"reduce_{kind}": getattr(tf, name)(tf.gather(v, i), axis=1),
+                [matrix_of_ids],
+                (tf.reshape(i, (4, 5)),),
+            )
+            for kind in ("mean", "max", "min", "prod")
+        },
         "dense sum": Case(lambda i: tf.reduce_sum(tf.gather(v, i), axis=1), [matrix_of_ids], (tf.reshape(i, (4, 5)),)),
         "dense sum of one": Case(
             lambda i: tf.reduce_sum(tf.gather(v, i), axis=-2, keepdims=True), [matrix_of_ids], (tf.reshape(i, (20, 1)),)
@@ -134,7 +151,9 @@ NAMES = [
     "safe mean", "safe and weighted",
     "sparse.segment_sum", "sparse.segment_sum into more", "segment_sum", "segment_sum of rows", "segment_mean",
     "unsorted_segment_sum", "unsorted_segment_mean", "unsorted without some",
-    "unsorted_segment_sqrt_n", "dense sum", "dense sum of one", "dense sum of many", "sparse times dense", "transposed",
+    "unsorted_segment_sqrt_n", "segment_max", "segment_min", "segment_prod", "unsorted_segment_max",
+    "unsorted_segment_min", "unsorted_segment_prod", "reduce_mean", "reduce_max", "reduce_min", "reduce_prod",
+    "dense sum", "dense sum of one", "dense sum of many", "sparse times dense", "transposed",
     "two at once", "one behind the other", "in a function",
 ]  # fmt: skip
 

@@ -63,7 +63,7 @@ CASES: dict[str, tuple[Order, str, bool, Callable[[Given], Any], Rule]] = {
         lambda g: tf.math.segment_sum(g.rows * g.weights[:, None], g.segments),
         by_lanes,
     ),
-    "segment mean": (Order.LANES, "mean", False, lambda g: tf.math.segment_mean(g.rows, g.segments), mean_of_segment),
+    "segment mean": (Order.SEGMENT, "mean", False, lambda g: tf.math.segment_mean(g.rows, g.segments), mean_of_segment),
     "unsorted segment sum": (
         Order.CHAIN,
         "sum",

@@ -4,7 +4,7 @@ func.func @f(%t: tensor<?x4xf32>, %i: tensor<?x?xi64>) -> tensor<?x4xf32> {
   %a = emb.bag "median" %t[%i] : tensor<?x4xf32>, tensor<?x?xi64> -> tensor<?x4xf32>
   func.return %a : tensor<?x4xf32>
 }
-// CHECK: mode must be one of sum, mean, max, not 'median'
+// CHECK: mode must be one of sum, mean, max, min, prod, not 'median'
 // -----
 func.func @f(%t: tensor<?x4xf64>, %i: tensor<?xi64>) -> tensor<?x4xf32> {
   %a = emb.lookup %t[%i] : tensor<?x4xf64>, tensor<?xi64> -> tensor<?x4xf32>

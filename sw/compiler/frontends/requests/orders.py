@@ -21,17 +21,23 @@ _NEGATIVE_ZERO = -(1 << 31)
 
 
 class Order(enum.Enum):
-    """The order in which rows of a bag are added up, and what its mean is; docs/machine/numerics.md has the rules.
+    """The order in which rows of a bag are added up, and what its mean is; docs/tensorflow.md has the rules.
 
     CHAIN: one row after the other, from +0; means are divided. BLOCKS: chains of 8 rows, of which the first has what is
     left over (2 to 9 rows), added to each other, from the first row; sums of fewer than 10 rows are multiplied with
     1/n or 1/√n, others divided. LANES: as CHAIN below 16 rows; otherwise four sums by the row's number modulo 4, but in
-    the last columns, modulo 8; a single row is taken as it is. Means are of a chain, whatever its rows, and divided.
+    the last columns, modulo 8; a single row is taken as it is; means are divided. SEGMENT: as CHAIN, but a single row
+    is taken as it is.
     """
 
-    CHAIN = CHAIN
-    BLOCKS = BLOCKS
-    LANES = LANES
+    CHAIN = "chain"
+    BLOCKS = "blocks"
+    LANES = "lanes"
+    SEGMENT = "segment"
+
+
+_ADDITIONS = {Order.CHAIN: CHAIN, Order.BLOCKS: BLOCKS, Order.LANES: LANES, Order.SEGMENT: CHAIN}
+"""In which order an operation has them."""
 
 
 def ordered_request(
@@ -57,24 +63,29 @@ def ordered_request(
     if element_of(name, table) != LANE:
         raise UnsupportedOperation(f"{name}: the table must be of {LANE.dtype} for sums in this order: convert it")
     has_negative_zeros = weights is None and order is not Order.CHAIN and _has_negative_zeros(table, indices)
-    is_mean_of_segments = order is Order.LANES and mode == "mean"
-    if is_mean_of_segments and weights is None and not has_negative_zeros:
+    if order is Order.SEGMENT and mode != "sqrtn" and weights is None and not has_negative_zeros:
         return destination_request(name, table, indices, weights, keys, rows, mode)
     request = destination_request(name, table, indices, weights, keys, rows, "sum")
     assert isinstance(request.operation, Bag)
     operation = replace(
         request.operation,
         mode=mode,
-        order=CHAIN if is_mean_of_segments else order.value,
-        start=SINGLE if order is Order.LANES else FIRST if has_negative_zeros else ZERO,
+        order=_ADDITIONS[order],
+        start=SINGLE if order in (Order.LANES, Order.SEGMENT) else FIRST if has_negative_zeros else ZERO,
         mean=RECIPROCAL_BELOW_10 if order is Order.BLOCKS else DIVIDED,
     )
     return replace(request, operation=operation)
 
 
+def looked_up(table: Source, indices: Array | None) -> Array:
+    """The rows of a table that these indices name, or all of them if these are fewer."""
+    rows: Array = array_of(table)
+    if indices is not None and len(rows) and len(indices) < len(rows):
+        rows = rows.take(indices, axis=0, mode="clip")
+    return rows
+
+
 def _has_negative_zeros(table: Source, indices: Array | None) -> bool:
     """Whether a sum may be another one if it begins with its first row: there are rows with -0.0."""
-    rows = array_of(table)
-    if indices is not None and len(indices) < len(rows):
-        rows = rows.take(indices, axis=0, mode="clip")
+    rows = looked_up(table, indices)
     return bool((rows.view(np.int32) == _NEGATIVE_ZERO).any()) if rows.size else False

@@ -94,7 +94,7 @@ def _request(
     is_weighted, element = weights is not None, element_of(name, table)
     if mode == "mean":
         check_counts(name, element, count, offsets)
-    rounds = "" if mode == "max" else _rounds(element, products=is_weighted, sums=rounds_sums)
+    rounds = "" if mode not in ("sum", "mean") else _rounds(element, products=is_weighted, sums=rounds_sums)
     operation = Bag(
         mode, width, bits_of(indices), bits_of(offsets), is_weighted=is_weighted, element=element, rounds=rounds
     )

@@ -5,21 +5,21 @@ from dataclasses import dataclass, field
 
 from daedal.compiler.frontends.tensorflow.graph import Graph
 from daedal.compiler.frontends.tensorflow.inlining import functions_of
-from daedal.compiler.frontends.tensorflow.ops.dense import DenseSum
+from daedal.compiler.frontends.tensorflow.ops.dense import DenseReduction
+from daedal.compiler.frontends.tensorflow.ops.extremes import SegmentExtremes, UnsortedSegmentExtremes
 from daedal.compiler.frontends.tensorflow.ops.lookups import Gather
 from daedal.compiler.frontends.tensorflow.ops.operation import Operation, Tables
 from daedal.compiler.frontends.tensorflow.ops.products import SparseProduct
 from daedal.compiler.frontends.tensorflow.ops.reductions import Segments, SparseSegments, UnsortedSegments
 
 OPERATIONS: tuple[type[Operation], ...] = (
-    SparseSegments, Segments, UnsortedSegments, DenseSum, SparseProduct, Gather,
+    SparseSegments, Segments, UnsortedSegments, SegmentExtremes, UnsortedSegmentExtremes, DenseReduction, SparseProduct,
+    Gather,
 )  # fmt: skip
 """Those that take gathers with them come before these."""
 
 STAY = {
-    **{f"Segment{kind}": "a segment's product, minimum or maximum" for kind in ("Prod", "Min", "Max", "ProdV2")},
-    **{f"UnsortedSegment{kind}": "a segment's product, minimum or maximum" for kind in ("Prod", "Min", "Max")},
-    **{f"Segment{kind}V2": "a segment's product, minimum or maximum" for kind in ("Min", "Max")},
+    **{f"Segment{kind}V2": "a segment's product, minimum or maximum" for kind in ("Prod", "Min", "Max")},
     "GatherNd": "a gather of places, not of rows",
     "ResourceGatherNd": "a gather of places, not of rows",
     "SparseMatrixMatMul": "a product of a matrix in CSR",

@@ -30,7 +30,7 @@ class BlockPooling:
     def bag(self, start: SSAValue, end: SSAValue, table: SSAValue, rows: SSAValue, out: SSAValue, b: SSAValue) -> None:
         """Pool entries ``start`` to ``end`` over a table with that many rows and store row ``b`` of ``out``."""
         emit, c = self.emit, self.constants
-        self._along_row(lambda d: emit.store(c.zero, self.total, [d]))
+        self._along_row(lambda d: emit.store(c.nothing, self.total, [d]))
         with emit.loop(start, end, self.block, "k") as over_blocks:
             (k,) = over_blocks.body.block.args
             behind = emit.insert(arith.AddiOp(k, self.block), "behind")
@@ -47,7 +47,7 @@ class BlockPooling:
     def _block(self, start: SSAValue, end: SSAValue, table: SSAValue, rows: SSAValue) -> None:
         """Add these entries up, and their sum to the total."""
         emit, c = self.emit, self.constants
-        self._along_row(lambda d: emit.store(c.zero, self.part, [d]))
+        self._along_row(lambda d: emit.store(c.nothing, self.part, [d]))
         with emit.loop(start, end, c.c1, "p") as over_entries:
             (p,) = over_entries.body.block.args
             index = emit.load(self.indices, [p], "index")

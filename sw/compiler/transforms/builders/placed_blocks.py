@@ -36,7 +36,7 @@ class PlacedBlocks:
 
             def store(d: SSAValue) -> None:
                 emit.store(emit.load(self.total, [d], "s"), out, [place, d])
-                emit.store(c.zero, self.total, [d])
+                emit.store(c.nothing, self.total, [d])
 
             self.pooling.along_row(store)
             emit.append(scf.YieldOp())
@@ -46,9 +46,9 @@ class PlacedBlocks:
         def add(d: SSAValue) -> None:
             part, total = emit.load(self.part, [d], "part"), emit.load(self.total, [d], "total")
             emit.store(emit.insert(arith.AddfOp(total, part), "added"), self.total, [d])
-            emit.store(c.zero, self.part, [d])
+            emit.store(c.nothing, self.part, [d])
 
         self.pooling.along_row(add)
 
     def _begin_row(self, row: SSAValue) -> None:
-        self.pooling.along_row(lambda d: self.emit.store(self.constants.zero, row, [d]))
+        self.pooling.along_row(lambda d: self.emit.store(self.constants.nothing, row, [d]))

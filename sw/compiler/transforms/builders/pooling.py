@@ -10,15 +10,18 @@ from daedal.compiler.dialects import emb
 from daedal.compiler.dialects.elements import LANE
 from daedal.compiler.transforms.builders.emitter import Emitter
 
+_COMPARES = {"max": ("ogt", "greater"), "min": ("olt", "less")}
+"""Modes that keep one of two elements -> the predicate by which a later one is kept, and what that is called."""
+
 
 @dataclass(frozen=True)
 class Constants:
-    """Values that all loops use: 0, 1, the width of a row, and +0.0."""
+    """Values that all loops use: 0, 1, the width of a row, and what a result begins with: 0.0, or 1.0 of a product."""
 
     c0: SSAValue
     c1: SSAValue
     width: SSAValue
-    zero: SSAValue
+    nothing: SSAValue
 
 
 @dataclass(frozen=True)
@@ -58,8 +61,8 @@ class Pooling:
     def bag(self, start: SSAValue, end: SSAValue, table: SSAValue, rows: SSAValue, out: SSAValue, b: SSAValue) -> None:
         """Pool entries ``start`` to ``end`` over a table with that many rows and store row ``b`` of ``out``."""
         c, emit = self.constants, self.emit
-        self.along_row(lambda d: emit.store(c.zero, self.pooled, [d]))
-        carried = [] if self.mode == "sum" else [c.c0]
+        self.along_row(lambda d: emit.store(c.nothing, self.pooled, [d]))
+        carried = [c.c0] if self.mode == "mean" or self.mode in _COMPARES else []
         over_entries = self.entries(start, end, table, rows, carried)
         divisor: SSAValue | None = None
         if self.mode == "mean":
@@ -128,7 +131,7 @@ class Pooling:
         emit = self.emit
         weight = None if self.weights is None else emit.load(self.weights, [p], "weight")
         first = None
-        if self.mode == "max":
+        if self.mode in _COMPARES:
             first = emit.insert(arith.CmpiOp(counts[0], self.constants.c0, "eq"), "first")
 
         def pool(d: SSAValue) -> None:
@@ -139,12 +142,15 @@ class Pooling:
         self.along_row(pool)
 
     def _pooled(self, x: SSAValue, s: SSAValue, weight: SSAValue | None, first: SSAValue | None) -> SSAValue:
-        """What becomes of element ``s`` with ``x``; a maximum takes the first element as it is."""
+        """What becomes of element ``s`` with ``x``; a maximum or minimum takes the first element as it is."""
         emit = self.emit
         if first is not None:
-            greater = emit.insert(arith.CmpfOp(x, s, "ogt"), "greater")
-            taken = emit.insert(arith.OrIOp(first, greater), "taken")
+            predicate, name = _COMPARES[self.mode]
+            beyond = emit.insert(arith.CmpfOp(x, s, predicate), name)
+            taken = emit.insert(arith.OrIOp(first, beyond), "taken")
             return emit.insert(arith.SelectOp(taken, x, s), "kept")
+        if self.mode == "prod":
+            return emit.insert(arith.MulfOp(s, x), "multiplied")
         if weight is not None and self.is_fused:
             return emit.insert(math.FmaOp(x, weight, s), "added")
         if weight is not None:

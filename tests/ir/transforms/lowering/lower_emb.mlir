@@ -94,6 +94,30 @@ func.func @maximum(%t: tensor<?x8xf32>, %i: tensor<?xi64>, %o: tensor<?xi64>) ->
 // CHECK-NEXT:          memref.store %kept, %pooled[%d_1] : memref<8xf32>
 // -----
 
+func.func @minimum(%t: tensor<?x8xf32>, %i: tensor<?xi64>, %o: tensor<?xi64>) -> tensor<?x8xf32> {
+  %a = emb.bag "min" %t[%i] offsets %o : tensor<?x8xf32>, tensor<?xi64> offsets tensor<?xi64> -> tensor<?x8xf32>
+  func.return %a : tensor<?x8xf32>
+}
+
+// CHECK-LABEL: func.func @minimum
+// CHECK:           %first = arith.cmpi eq, %count, %c0 : index
+// CHECK:             %less = arith.cmpf olt, %x, %s : f32
+// CHECK-NEXT:        %taken = arith.ori %first, %less : i1
+// CHECK-NEXT:        %kept = arith.select %taken, %x, %s : f32
+// -----
+
+func.func @product(%list: tensor<3x4xi64>, %i: tensor<?xi32>, %o: tensor<?xi64>, %n: index) {
+  emb.bag_list "prod" %list[1 for 3] width 6 pitch 8 to 40 %i offsets %o bags %n : tensor<3x4xi64>, tensor<?xi32> offsets tensor<?xi64>
+  func.return
+}
+
+// CHECK-LABEL: func.func @product
+// CHECK:         %one = arith.constant 1.000000e+00 : f32
+// CHECK:         memref.store %one, %pooled[%d] : memref<6xf32>
+// CHECK:         %multiplied = arith.mulf %s, %x : f32
+// CHECK-NEXT:    memref.store %multiplied, %pooled[%d_1] : memref<6xf32>
+// -----
+
 func.func @list(%list: tensor<3x4xi64>, %i: tensor<?xi32>, %o: tensor<?xi64>, %n: index) {
   emb.bag_list "sum" %list[1 for 3] width 6 pitch 8 to 40 %i offsets %o bags %n : tensor<3x4xi64>, tensor<?xi32> offsets tensor<?xi64>
   func.return

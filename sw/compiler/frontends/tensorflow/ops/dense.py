@@ -1,29 +1,39 @@
-"""Sums of the rows of bags of one length: ``tf.reduce_sum(tf.gather(table, ids), axis=-2)``."""
+"""Reductions of the rows of bags of one length: ``tf.reduce_sum(tf.gather(table, ids), axis=-2)`` and others."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
+from daedal.compiler.frontends.requests.extremes import extreme_request
 from daedal.compiler.frontends.requests.orders import Order, ordered_request
 from daedal.compiler.frontends.tensorflow.graph import Graph, Node, Ref
+from daedal.compiler.frontends.tensorflow.ops.extremes import COLUMNS, MOST_IN_ORDER
 from daedal.compiler.frontends.tensorflow.ops.lookups import TYPE, why_not_by_row
 from daedal.compiler.frontends.tensorflow.ops.messages import message_of
-from daedal.compiler.frontends.tensorflow.ops.operation import Operation, Tables, integers_of, rows_of
+from daedal.compiler.frontends.tensorflow.ops.operation import Operation, Tables, check_range, integers_of, rows_of
 from daedal.compiler.frontends.tensorflow.ops.reductions import why_not
+from daedal.errors import UnsupportedOperation
 from daedal.runtime.request import Array, Request
 
-_COLUMNS = 8
-"""Of a row of as many columns as are a multiple of this, TensorFlow adds up all in one order."""
+_NUMPY: Mapping[str, "np.ufunc"] = {
+    "sum": np.add, "mean": np.add, "max": np.maximum, "min": np.minimum, "prod": np.multiply,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
-class DenseSum(Operation):
-    """A sum along the last axis but one of gathered rows, whose dimension stays, with size 1, if it ``keeps`` it."""
+class DenseReduction(Operation):
+    """A reduction along the last axis but one of gathered rows, whose dimension stays, with size 1, if it ``keeps``
+    it.
+    """
 
-    targets: ClassVar = ("Sum",)
+    modes: ClassVar[Mapping[str, str]] = {"Sum": "sum", "Mean": "mean", "Max": "max", "Min": "min", "Prod": "prod"}
+    targets: ClassVar = tuple(modes)
+    is_numpy: ClassVar[bool] = True
 
     indices: Ref
+    mode: str
     keeps: bool
 
     @classmethod
@@ -42,12 +52,11 @@ class DenseSum(Operation):
             return None
         if (reason := why_not(node, message.table, tables)) is not None:
             return reason
-        if shape[1] is None or shape[1] % _COLUMNS:
-            return (
-                f"rows must have a multiple of {_COLUMNS} elements, not {shape[1]}, whose last ones it adds otherwise"
-            )
+        mode, length = cls.modes[node.op], indices[-1] if indices else None
+        if shape[1] is not None and (reason := _why_not_in_order(mode, length, shape[1])) is not None:
+            return reason
         keeps = bool(node.attribute("keep_dims").b)
-        return cls(node.name, message.table, message.absorbed | {node.name}, message.indices, keeps)
+        return cls(node.name, message.table, message.absorbed | {node.name}, message.indices, mode, keeps)
 
     @property
     def sources(self) -> tuple[Ref | None, ...]:
@@ -55,10 +64,49 @@ class DenseSum(Operation):
         return (self.indices,)
 
     def request(self, table: Array, indices: Array) -> Request:
-        """See ``ordered_request``."""
+        """See ``ordered_request`` and ``extreme_request``."""
         flat, taken = rows_of(self.name, table, computes=True), integers_of(self.name, "indices", indices)
         *lead, length = taken.shape
-        bags = int(np.prod(lead, dtype=np.int64))
-        keys = np.repeat(np.arange(bags), length)
-        request = ordered_request(self.name, flat, taken.reshape(-1), None, keys, bags, "sum", Order.LANES)
-        return replace(request, shape=(*lead, *[1] * self.keeps, flat.shape[1]))
+        width, bags = flat.shape[1], int(np.prod(lead, dtype=np.int64))
+        if (reason := _why_not_in_order(self.mode, length, width)) is not None:
+            raise UnsupportedOperation(f"{self.name}: {reason}")
+        if not length and self.mode not in ("sum", "prod"):
+            raise UnsupportedOperation(f"{self.name}: there must be a row at least for mode {self.mode}")
+        keys, flat_indices = np.repeat(np.arange(bags), length), taken.reshape(-1)
+        if self.mode in ("sum", "mean"):
+            is_chain = length > 1 and (length <= MOST_IN_ORDER or width < COLUMNS)
+            order = Order.CHAIN if is_chain else Order.LANES
+            request = ordered_request(self.name, flat, flat_indices, None, keys, bags, self.mode, order)
+        else:
+            empty = 1.0 if self.mode == "prod" else 0.0
+            request = extreme_request(self.name, flat, flat_indices, keys, bags, self.mode, empty=empty)
+        return replace(request, shape=(*lead, *[1] * self.keeps, width))
+
+    def in_numpy(self, table: Array, indices: Array) -> Array:
+        """As of any operation."""
+        check_range(self.name, "index", indices, len(table), "a table")
+        with np.errstate(all="ignore"):
+            found = _NUMPY[self.mode].reduce(table[indices], axis=-2, keepdims=self.keeps)
+            result: Array = found / table.dtype.type(indices.shape[-1]) if self.mode == "mean" else found
+        return result
+
+
+def _why_not_in_order(mode: str, length: int | None, width: int) -> str | None:
+    """Why so many rows are reduced in an order that the device has not; None for a number that is not known."""
+    if mode in ("max", "min"):
+        return None  # the order does not matter
+    if width == 1:
+        return f"rows must have 2 elements at least for mode {mode}: single numbers it takes in another order"
+    if length is None or length <= MOST_IN_ORDER or width < COLUMNS:
+        return None
+    if mode == "prod":
+        return (
+            f"there must be at most {MOST_IN_ORDER} rows for a product, or rows fewer than {COLUMNS} columns: of "
+            f"{length} rows it makes four products side by side"
+        )
+    if width % COLUMNS:
+        return (
+            f"rows must have a multiple of {COLUMNS} elements, or fewer, not {width}, where there are more than "
+            f"{MOST_IN_ORDER} of them: the last ones it adds otherwise"
+        )
+    return None

@@ -89,6 +89,9 @@ class Operation(ABC):
     targets: ClassVar[tuple[str, ...]]
     """TensorFlow's operators that are one."""
 
+    is_numpy: ClassVar[bool] = False
+    """Whether NumPy can do it, where there is nobody else."""
+
     name: str
     table: Table
     absorbed: frozenset[str]
@@ -106,6 +109,10 @@ class Operation(ABC):
     @abstractmethod
     def request(self, table: Array, *sources: Any) -> Request:
         """What to ask the device for with these arrays; UnsupportedOperation if it cannot take them."""
+
+    def in_numpy(self, table: Array, *sources: Any) -> Array:
+        """What NumPy gives for these arrays, if it ``is_numpy``."""
+        raise AssertionError(f"NumPy does no {type(self).__name__}")
 
     @property
     def label(self) -> str:

@@ -80,18 +80,23 @@ class Reduction(Operation):
         order: Order,
     ) -> Request:
         """The request in an order of additions; segments are checked by then."""
-        inner, flat = table.shape[1:], rows_of(self.name, table, computes=True)
         taken = None if indices is None else integers_of(self.name, "indices", indices)
-        count = len(flat) if taken is None else len(taken)
-        if segments.ndim != 1 or len(segments) != count or (taken is not None and taken.ndim != 1):
+        flat = self.checked_rows(table, taken, segments)
+        request = ordered_request(
+            self.name, flat, taken, _weights(self.name, weights, table.ndim), segments, rows, self.mode, order
+        )
+        return replace(request, shape=(rows, *table.shape[1:]))
+
+    def checked_rows(self, table: Array, indices: Array | None, segments: Array) -> Array:
+        """The table as rows, with a segment for each that is taken."""
+        flat = rows_of(self.name, table, computes=True)
+        count = len(flat) if indices is None else len(indices)
+        if segments.ndim != 1 or len(segments) != count or (indices is not None and indices.ndim != 1):
             raise UnsupportedOperation(
                 f"{self.name}: there must be a segment id, in 1 dimension, for each of {count} rows, not "
                 f"{segments.shape}"
             )
-        request = ordered_request(
-            self.name, flat, taken, _weights(self.name, weights, table.ndim), segments, rows, self.mode, order
-        )
-        return request if len(inner) == 1 else replace(request, shape=(rows, *inner))
+        return flat
 
 
 def _weights(name: str, weights: Array | None, dims: int) -> Array | None:
@@ -127,10 +132,7 @@ class SparseSegments(Reduction):
         self, table: Array, indices: Array, weights: Array | None, segments: Array, count: Array | None
     ) -> Request:
         """See ``ordered_request``."""
-        segments = integers_of(self.name, "segment ids", segments)
-        check_sorted(self.name, segments)
-        rows = _rows(self.name, segments, count)
-        return self.ordered(table, indices, weights, segments, rows, Order.BLOCKS)
+        return self.ordered(table, indices, weights, *segments_of(self.name, segments, count), Order.BLOCKS)
 
 
 @dataclass(frozen=True)
@@ -151,9 +153,8 @@ class Segments(Reduction):
         self, table: Array, indices: Array | None, weights: Array | None, segments: Array, count: Array | None
     ) -> Request:
         """See ``ordered_request``."""
-        segments = integers_of(self.name, "segment ids", segments)
-        check_sorted(self.name, segments)
-        return self.ordered(table, indices, weights, segments, _rows(self.name, segments, count), Order.LANES)
+        order = Order.SEGMENT if self.mode == "mean" else Order.LANES
+        return self.ordered(table, indices, weights, *segments_of(self.name, segments, count), order)
 
 
 @dataclass(frozen=True)
@@ -175,21 +176,32 @@ class UnsortedSegments(Reduction):
         self, table: Array, indices: Array | None, weights: Array | None, segments: Array, count: Array
     ) -> Request:
         """See ``ordered_request``: rows of negative segments are left out."""
-        segments, rows = integers_of(self.name, "segment ids", segments), int(count)
-        if rows < 0:
-            raise UnsupportedOperation(f"{self.name}: num_segments must not be negative, not {rows}")
-        if segments.size and segments.min() < 0 and segments.ndim == 1:
-            kept = np.flatnonzero(segments >= 0)
-            indices = kept if indices is None else indices[kept]
-            segments, weights = segments[kept], None if weights is None else weights[kept]
-        check_range(self.name, "segment id", segments, rows, "a result")
-        return self.ordered(table, indices, weights, segments, rows, Order.CHAIN)
+        segments, taken, factors, rows = unsorted_segments_of(self.name, indices, weights, segments, count)
+        return self.ordered(table, taken, factors, segments, rows, Order.CHAIN)
 
 
-def _rows(name: str, segments: Array, count: Array | None) -> int:
-    """How many rows the result of sorted segments has."""
-    last = int(segments[-1]) + 1 if segments.size else 0
+def segments_of(name: str, segments: Array, count: Array | None) -> tuple[Array, int]:
+    """Sorted segments, checked, and how many rows their result has."""
+    segments = integers_of(name, "segment ids", segments)
+    check_sorted(name, segments)
     if count is None:
-        return last
+        return segments, int(segments[-1]) + 1 if segments.size else 0
     check_range(name, "segment id", segments, int(count), "a result")
-    return int(count)
+    return segments, int(count)
+
+
+def unsorted_segments_of(
+    name: str, indices: Array | None, weights: Array | None, segments: Array, count: Array
+) -> tuple[Array, Array | None, Array | None, int]:
+    """Segments, checked, with the indices and weights of those that are not left out, as negative ones are; and how
+    many rows their result has.
+    """
+    segments, rows = integers_of(name, "segment ids", segments), int(count)
+    if rows < 0:
+        raise UnsupportedOperation(f"{name}: num_segments must not be negative, not {rows}")
+    if segments.size and segments.min() < 0 and segments.ndim == 1:
+        kept = np.flatnonzero(segments >= 0)
+        indices = kept if indices is None else indices[kept]
+        segments, weights = segments[kept], None if weights is None else weights[kept]
+    check_range(name, "segment id", segments, rows, "a result")
+    return segments, indices, weights, rows

@@ -29,11 +29,11 @@ _DENSE = ("MatMul", "BatchMatMulV2", "Sum", "Mean", "Exp", "Log", "Log1p", "Tanh
 
 
 class SavedLookUp(HandedOver):
-    """An operation that nobody else can do."""
+    """An operation for which there is no framework: what NumPy cannot do, nobody else can."""
 
     def in_torch(self, *sources: Any) -> Any:
-        """There is no framework."""
-        raise AssertionError("nothing is left to a framework that is not there")
+        """What NumPy makes of these arrays."""
+        return self.operation.in_numpy(*sources)
 
 
 class SavedModelProgram:
@@ -110,8 +110,8 @@ class SavedModelProgram:
         return [_input(name, wanted[name][1], given[name]) for name in wanted]
 
     def can_leave(self, call: Call, error: UnsupportedOperation) -> bool:
-        """There is nobody to leave it to."""
-        return False
+        """NumPy does some."""
+        return isinstance(call, SavedLookUp) and call.operation.is_numpy
 
     def saved(self, writer: Writer) -> SavedModel:
         """The SavedModel is the file of it."""
@@ -144,11 +144,15 @@ class SavedModelProgram:
         for call in calls:
             refs = (call.table.ref, *call.operation.sources)
             sources = tuple(None if ref is None else values[ref] for ref in refs)
-            node: Any = call
-            members.append(Member(node, call, self.request_of(call, sources), sources))
-        found: Mapping[Any, Any] = work.group(members, [])
-        work.settle()
-        values |= {Ref(member.call.name): found[member.node] for member in members}
+            try:
+                node: Any = call
+                members.append(Member(node, call, self.request_of(call, sources), sources))
+            except UnsupportedOperation as error:
+                values[Ref(call.name)] = np.asarray(work.refuse(call, sources, error))
+        if members:
+            found: Mapping[Any, Any] = work.group(members, [])
+            work.settle()
+            values |= {Ref(member.call.name): found[member.node] for member in members}
 
 
 def _compute(node: Node, values: dict[Ref, Array]) -> None:
