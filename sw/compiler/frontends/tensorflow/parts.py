@@ -10,6 +10,9 @@ from daedal.compiler.frontends.tensorflow.ops.lookups import TYPE
 from daedal.compiler.frontends.tensorflow.ops.operation import Operation
 from daedal.compiler.frontends.tensorflow.schedule import Part
 
+_ON_HANDLES = ("ReadVariableOp", "ResourceGather", "ResourceGatherNd")
+"""What works on a variable's handle."""
+
 _DROPPED = ("_class", "_output_shapes")
 """Attributes that name other nodes, or say what is inferred again."""
 
@@ -123,7 +126,7 @@ class Builder:
             for each in _DROPPED:
                 message.attr.pop(each, None)
             inputs = [f"{takes[ref]}:0" if ref in takes else str(ref) for ref in node.inputs]
-            if node.inputs and node.inputs[0].node in tables and node.op in ("ReadVariableOp", "ResourceGather"):
+            if node.inputs and node.inputs[0].node in tables and node.op in _ON_HANDLES:
                 _take_contents(message, node, made)
                 inputs[0] = f"{tables[node.inputs[0].node]}:0"
             message.input.extend(inputs)
@@ -140,6 +143,11 @@ def _take_contents(message: Any, node: Node, made: Any) -> None:
         message.op = "Identity"
         message.attr.clear()
         message.attr["T"].type = dtype
+    elif node.op == "ResourceGatherNd":
+        dtype, indices = message.attr["dtype"].type, message.attr["Tindices"].type
+        message.op = "GatherNd"
+        message.attr.clear()
+        message.attr["Tparams"].type, message.attr["Tindices"].type = dtype, indices
     elif node.op == "ResourceGather":
         dtype, indices = message.attr[TYPE[node.op]].type, message.attr["Tindices"].type
         message.op = "GatherV2"
