@@ -1,5 +1,6 @@
 """FBGEMM's modules of batched tables within ``daedal.compile``: FBGEMM's own bits, one launch for all tables."""
 
+import gc
 import warnings
 from collections.abc import Iterator
 from dataclasses import replace
@@ -205,6 +206,22 @@ def test_what_stays_fbgemms_has_a_reason(device: daedal.Device, plain: daedal.De
             for found, expected in zip(executable(*inputs), model(*inputs), strict=True):
                 assert torch.equal(found, expected)
         assert reason in executable.explain() and executable.stats.launches == 1
+
+
+def test_a_module_that_is_gone_is_named(device: daedal.Device) -> None:
+    """An exported program has no copy of a module that stays FBGEMM's."""
+    torch.manual_seed(11)
+    model, inputs = Model(split("MEAN", "FP32", "FP16")), batch(3, torch.int64)
+    with torch.no_grad():
+        made = daedal.quantized.traceable(model, device=device)
+        program = torch.export.export(made, tuple(inputs))
+        executable = daedal.compile(program, inputs, device=device)
+        assert all(torch.equal(*pair) for pair in zip(executable(*inputs), model(*inputs), strict=True))
+        del made
+        gc.collect()
+        for use in (lambda: executable(*inputs), lambda: daedal.compile(program, inputs, device=device)):
+            with pytest.raises(daedal.UnsupportedOperation, match=r"is gone: keep what daedal\.quantized\.traceable"):
+                use()
 
 
 def test_refusals(device: daedal.Device) -> None:

@@ -12,6 +12,7 @@ from torch import Tensor, fx
 from daedal.compiler.frontends.torch.operators import arguments_of
 from daedal.compiler.frontends.torch.ops.operation import Line, Operation, PytorchsOwn
 from daedal.compiler.frontends.torch.ops.row_bags import LIBRARY
+from daedal.errors import UnsupportedOperation
 
 
 class Whole(Protocol):
@@ -40,6 +41,17 @@ def number_of(module: Whole) -> int:
     return number
 
 
+def _module_of(number: int) -> Whole:
+    """The module with a number; UnsupportedOperation if there is none any more."""
+    module: Whole | None = _MODULES.get(number)
+    if module is None:
+        raise UnsupportedOperation(
+            "a module that this program calls is gone: keep what daedal.quantized.traceable gave for as long as the "
+            "program, which has no copy of it"
+        )
+    return module
+
+
 _OUTSIDE = torch._C._dispatch_tls_local_exclude_set()
 """What is passed over outside of operators. Some operators of FBGEMM's are for the key of gradients alone, which is
 passed over within others.
@@ -49,13 +61,13 @@ LIBRARY.define("whole_module(int module, Tensor indices, Tensor offsets, Tensor?
 
 
 def _run(module: int, indices: Tensor, offsets: Tensor, weights: Tensor | None) -> Tensor:
-    whole: Whole = _MODULES[module]
+    whole = _module_of(module)
     with torch._C._ForceDispatchKeyGuard(torch._C._dispatch_tls_local_include_set(), _OUTSIDE):
         return whole.run(indices.clone(), offsets.clone(), weights)  # which a check of FBGEMM's may change
 
 
 def _form(module: int, indices: Tensor, offsets: Tensor, weights: Tensor | None) -> Tensor:
-    whole: Whole = _MODULES[module]
+    whole = _module_of(module)
     return whole.form(indices, offsets)
 
 
@@ -74,4 +86,4 @@ class WholeModule(PytorchsOwn):
     def match(cls, node: fx.Node, found: Mapping[fx.Node, Operation]) -> Operation | str | None:
         """As of any operation."""
         number = arguments_of(node, torch.ops.daedal.whole_module.default)["module"]
-        return str(_MODULES[number].reason)
+        return _module_of(number).reason
