@@ -11,6 +11,7 @@ from torch import Tensor
 from torch.nn import functional
 
 import daedal
+from daedal.compiler.frontends.torch.ops import csr_order
 from tests.compiler.layers.compiler_support import ddr3, same_bits
 from tests.compiler.torch.dynamo_support import Layer, fresh
 
@@ -95,7 +96,8 @@ def test_sparse_products_of_narrow_rows(ddr3: daedal.Device, rng: np.random.Gene
     table = data(16, 1, rng)[0]
     found = executable(matrix, table)
     assert executable.stats.launches == 1
-    assert same_bits(found, matrix.to_sparse_coo() @ table)
+    has_an_order = csr_order.order_of(16) is not None  # on some processors PyTorch's is the machine's
+    assert same_bits(found, (matrix if has_an_order else matrix.to_sparse_coo()) @ table)
 
 
 def test_what_is_refused(ddr3: daedal.Device, tmp_path: Path, rng: np.random.Generator) -> None:
