@@ -15,6 +15,9 @@ CHAIN, BLOCKS, LANES = "chain", "blocks", "lanes"
 ORDERS = (CHAIN, BLOCKS, LANES)
 """Orders in which the rows of a bag are added up; docs/tensorflow.md has TensorFlow's."""
 
+EXTREMES = ("max", "min")
+"""Modes of bags that add nothing up: they take one of the elements, and of a bag of one row that."""
+
 ZERO, FIRST, SINGLE = "zero", "first", "single"
 """What a sum begins with: +0.0, or its first row as it is, or that only if it has no other."""
 
@@ -58,6 +61,11 @@ class Bag:
     def in_list(self) -> bool:
         """Whether it is only done as one of a list of operations."""
         return self.mode == "sqrtn" or (self.order, self.start, self.mean) != (CHAIN, ZERO, DIVIDED)
+
+    @property
+    def has_strands(self) -> bool:
+        """Whether one of a list walks parts of its entries, each by itself (``batch/strands.py``)."""
+        return self.in_list or self.block is not None
 
 
 @dataclass(frozen=True)

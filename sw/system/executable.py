@@ -14,7 +14,7 @@ from daedal.errors import (
     InvalidOffsets,
     UnsupportedOperation,
 )
-from daedal.runtime.batch.members import Call, Join, Member, Result, can_share, results_of, with_parts
+from daedal.runtime.batch.members import Call, Join, Member, Result, can_share, has_strands, results_of, with_parts
 from daedal.runtime.diagnostics import named, say_where
 from daedal.runtime.executable import Compile, Executable
 from daedal.runtime.futures import wait_for
@@ -42,7 +42,7 @@ Planner = Callable[[Demands, System], Plan]
 
 def _shared_of(members: Sequence[Member], joins: Sequence[Join]) -> tuple[list[Member], list[Member], list[Join]]:
     """The operations among these that tiles do together; all others, one by one; and concatenations of the former."""
-    together = [member for member in members if can_share(member)]
+    together = [member for member in members if can_share(member) and not has_strands(member)]
     nodes = {member.node for member in together}
     others = [member for member in members if member.node not in nodes]
     return together, others, [join for join in joins if nodes.issuperset(join.parts)]

@@ -11,7 +11,7 @@ _DIVIDED_FROM = 10
 
 
 def finish(member: Member, sums: Array) -> None:
-    """Make of the sums of an operation in its own order (``in_list``), f32, what it gives; in place."""
+    """Make of the sums of an operation that has strands, f32, what it gives; in place."""
     operation, lengths = member.operation, np.diff(member.offsets)
     if operation.start == FIRST:
         sums[lengths == 0] = 0.0

@@ -251,7 +251,12 @@ def can_share(member: Member) -> bool:
     """Whether an operation can be one of several in a launch, as this run asks for it."""
     operation = member.request.operation
     is_filled = bool(member.request.empty)  # by the host, in results of f32
-    return not isinstance(operation, Bag) or not (operation.block or (is_filled and operation.element != LANE))
+    return not (isinstance(operation, Bag) and is_filled and operation.element != LANE)
+
+
+def has_strands(member: Member) -> bool:
+    """Whether it walks parts of its entries if it is one of several."""
+    return not member.copies and member.operation.has_strands
 
 
 def is_in_list(member: Member) -> bool:
@@ -298,7 +303,7 @@ def entries_of(result: Result, config: Config) -> list[Entry]:
             found.append(Entry(copied, member, result, column, 0))
             continue
         operation = member.operation
-        if operation.in_list:
+        if operation.has_strands:
             continue
         columns = config.vl_max if operation.bits is None else operation.width  # no part of integers is a row
         for tile in range(0, operation.width, columns):

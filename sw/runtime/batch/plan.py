@@ -26,6 +26,7 @@ from daedal.runtime.batch.members import (
     Result,
     bind,
     entries_of,
+    has_strands,
     is_of_model,
     results_of,
     with_parts,
@@ -62,9 +63,7 @@ class Plan:
     def __init__(self, members: Sequence[Member], joins: Sequence[Join], config: Config) -> None:
         self.members = tuple(members)
         self.results = results_of(self.members, joins)
-        strands = {
-            member: strands_of(member) for member in self.members if not member.copies and member.operation.in_list
-        }
+        strands = {member: strands_of(member) for member in self.members if has_strands(member)}
         self._ordered = list(strands)
         self.walked = tuple(each for member in self.members for each in strands.get(member, [member]))
         """What indices are of: the operations, or parts of what they do."""

@@ -63,8 +63,10 @@ class Strand(Member):
 
 
 def strands_of(member: Member) -> list[Strand]:
-    """All that an operation in its own order (``in_list``) does."""
+    """All that an operation in its own order, or in blocks of the same size, does (``has_strands``)."""
     operation, offsets = member.operation, member.offsets
+    if operation.block is not None:
+        return [_in_blocks(member, operation.block)]
     lengths, width, most = np.diff(offsets), operation.width, MOST_CHAINED[operation.order]
     indices = member.entries("indices")
     weights = member.entries("weights") if operation.is_weighted else None
@@ -86,6 +88,16 @@ def strands_of(member: Member) -> list[Strand]:
         chains = lengths[is_long], np.ones(is_long.sum(), np.int64)
         found.append(whole.taken(taken).strand(*_placed(chains, is_long), cut, width - cut))
     return found
+
+
+def _in_blocks(member: Member, size: int) -> Strand:
+    """Bags of one length as blocks of so many rows, of which the last one of a bag may be shorter."""
+    bags, length = member.request.rows, member.request.values["length"]
+    sizes = np.diff(np.append(np.arange(0, length, size), length))
+    blocks = np.tile(sizes, bags), np.full(bags, len(sizes))
+    weights = member.entries("weights") if member.is_weighted else None
+    whole = _Entries(member, member.entries("indices"), weights)
+    return whole.strand(*_placed(blocks, np.ones(bags, bool)), 0, member.width)
 
 
 def chain_of(member: Member) -> Request | None:

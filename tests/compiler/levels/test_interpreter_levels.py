@@ -123,7 +123,7 @@ def scattered(x: Tensor, source: Tensor, to: Tensor, weight: Tensor) -> Tensor:
 def reduced(kind: str) -> Callable[..., Tensor]:
     def function(x: Tensor, source: Tensor, to: Tensor, weight: Tensor) -> Tensor:
         index = to.view(-1, 1).expand(-1, x.size(1))
-        message = x.abs().index_select(0, source) if kind == "amax" else x.index_select(0, source)
+        message = x.abs().index_select(0, source) if kind in ("amax", "amin") else x.index_select(0, source)
         return torch.zeros_like(x).scatter_reduce(0, index, message, kind, include_self=False)
 
     return function
@@ -160,7 +160,8 @@ MODULES: dict[str, Callable[[Random, Tensor], tuple[Any, ...]]] = {
     "index_add": edges(lambda x, source, to, weight: torch.zeros_like(x).index_add(0, to, x[source])),
     "scatter_reduce mean": edges(reduced("mean")),
     "scatter_reduce amax": edges(reduced("amax")),
-    **{f"segment_reduce {kind}": edges(segments(kind)) for kind in ("sum", "mean", "max")},
+    "scatter_reduce amin": edges(reduced("amin")),
+    **{f"segment_reduce {kind}": edges(segments(kind)) for kind in ("sum", "mean", "max", "min")},
     "index_select": gathers(lambda x, index: x.index_select(0, index)),
     "index": gathers(lambda x, index: x[index]),
     "gather": gathers(lambda x, index: torch.gather(x, 0, index.view(-1, 1).expand(-1, x.size(1)))),

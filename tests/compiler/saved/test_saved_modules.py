@@ -85,11 +85,21 @@ def most(x: Tensor, edges: Tensor, weights: Tensor) -> Tensor:
     return torch.zeros_like(x).scatter_reduce(0, keys, x[edges[0]], "amax", include_self=False)
 
 
+def aggregated(x: Tensor, edges: Tensor, weights: Tensor) -> Tensor:
+    """Several reductions of the same messages, which are one launch."""
+    keys, rows = edges[1].view(-1, 1).expand(-1, x.shape[1]), x[edges[0]]
+    parts = [
+        torch.zeros_like(x).scatter_reduce(0, keys, rows, reduce, include_self=reduce == "sum")
+        for reduce in ("sum", "mean", "amax", "amin")
+    ]
+    return torch.cat(parts, -1)
+
+
 def put(x: Tensor, edges: Tensor, weights: Tensor) -> Tensor:
     return torch.zeros_like(x).index_put((edges[1] - 20,), x[edges[0]], accumulate=True)
 
 
-@pytest.mark.parametrize("function", [messages, heads, two_hops, most, put])
+@pytest.mark.parametrize("function", [messages, heads, two_hops, most, aggregated, put])
 def test_messages(device: daedal.Device, function: Any, rng: np.random.Generator, tmp_path: Path) -> None:
     def given(nodes: int, edges: int) -> tuple[Tensor, Tensor, Tensor]:
         x, weights = rng.uniform(1, 2, (nodes, 16)), rng.standard_normal(edges)

@@ -335,6 +335,16 @@ def test_an_operator_without_a_result_does_something() -> None:
 # ------------------------------------------------------------------ random numbers
 
 
+def test_models_in_use_draw_nothing() -> None:
+    """Exported modules have dropout as an operator, also where it does nothing."""
+    graph = fx.Graph()
+    value = graph.placeholder("value")
+    for operator in (torch.ops.aten.dropout.default, torch.ops.aten.native_dropout.default):
+        for trains in (True, False):
+            assert effects_of(graph.call_function(operator, (value, 0.5, trains))).draws == trains
+            assert effects_of(graph.call_function(operator, (value, 0.5), {"train": trains})).draws == trains
+
+
 def by_operator(table: Tensor, keys: Tensor) -> tuple[Tensor, Tensor]:
     first = bag(keys, table)
     return torch.ops.others.noisy(first), bag(keys, table, torch.rand(keys.shape))

@@ -46,6 +46,12 @@ def scatter_max(x: Tensor, edge: Tensor, weight: Tensor) -> Tensor:
     return message.new_zeros(x.size(0), x.size(1)).scatter_reduce_(0, index, message, "amax", include_self=False)
 
 
+def scatter_min(x: Tensor, edge: Tensor, weight: Tensor) -> Tensor:
+    message = x.index_select(0, edge[0])
+    index = edge[1].view(-1, 1).expand(-1, x.size(1))
+    return message.new_zeros(x.size(0), x.size(1)).scatter_reduce_(0, index, message, "amin", include_self=False)
+
+
 def index_sum(x: Tensor, edge: Tensor, weight: Tensor) -> Tensor:
     return torch.zeros_like(x).index_add(0, edge[1], x[edge[0]] * weight.unsqueeze(-1))
 
@@ -71,6 +77,7 @@ LAYERS: dict[str, Callable[..., Tensor]] = {
     "scatter_add_": scatter_sum,
     "scatter_reduce mean": scatter_mean,
     "scatter_reduce_ amax": scatter_max,
+    "scatter_reduce_ amin": scatter_min,
     "index_add weighted": index_sum,
     "index_add_": plain_index_sum,
     "index_add of messages": of_messages,
@@ -78,6 +85,7 @@ LAYERS: dict[str, Callable[..., Tensor]] = {
     "segment_reduce mean": segments("mean"),
     "segment_reduce mean from 0": segments("mean", initial=0),
     "segment_reduce max": segments("max"),
+    "segment_reduce min": segments("min"),
 }
 
 
@@ -291,7 +299,7 @@ def test_a_sum_of_looked_up_rows_is_pytorchs(pool: str, ddr3: daedal.Device, rng
         ),
         (
             lambda x, e: torch.zeros_like(x).scatter_reduce(0, e[1, :, None].expand(-1, 6), x[e[0]], "prod"),
-            "reduce must be sum, mean or amax, not 'prod'",
+            "reduce must be sum, mean, amax or amin, not 'prod'",
         ),
     ],
 )
@@ -351,7 +359,7 @@ class Network(nn.Module):
         return self.propagate(self.second(x), edge, weight)
 
 
-@pytest.mark.parametrize("propagate", [scatter_sum, scatter_mean, scatter_max])
+@pytest.mark.parametrize("propagate", [scatter_sum, scatter_mean, scatter_max, scatter_min])
 def test_networks_and_their_training(propagate: Any, ddr3: daedal.Device, rng: np.random.Generator) -> None:
     model = Network(propagate)
     x, edge, weight = wild_table(NODES, 6, rng), edges(70, rng), torch.rand(70)
@@ -374,7 +382,7 @@ def test_networks_and_their_training(propagate: Any, ddr3: daedal.Device, rng: n
 
 @pytest.mark.rtl
 @pytest.mark.filterwarnings("ignore:Sparse (CSR|invariant):UserWarning")  # PyTorch calls its CSR support new
-@pytest.mark.parametrize("name", ["scatter_add_", "scatter_reduce mean", "scatter_reduce_ amax", "segment_reduce max"])
+@pytest.mark.parametrize("name", ["scatter_add_", "scatter_reduce mean", "scatter_reduce_ amin", "segment_reduce max"])
 def test_on_rtl(name: str, rng: np.random.Generator) -> None:
     x, edge, weight = wild_table(NODES, 6, rng), edges(40, rng), wild_table(1, 40, rng)[0]
     with daedal.Device.open("verilator", config="edge") as dev:

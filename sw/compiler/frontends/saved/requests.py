@@ -22,6 +22,7 @@ from daedal.compiler.frontends.requests.reductions import (
 from daedal.driver.tables.quantised import QuantisedRows
 from daedal.driver.tables.table_sources import dtype_name
 from daedal.errors import UnsupportedOperation
+from daedal.runtime.operations import EXTREMES
 from daedal.runtime.request import Request
 from daedal.runtime.saved.operations import (
     SavedBags,
@@ -100,11 +101,11 @@ def _destinations(
     count = len(rows) if given is None else len(given)
     if base.shape[1:] != inner or len(keys) != count:
         raise UnsupportedOperation(f"{name}: there must be a destination for each row, and columns as in rows")
-    if saved.mode == "max":
-        _check_maximum(name, rows)
+    if saved.mode in EXTREMES:
+        _check_extreme(name, saved.mode, rows)
         signs = np.signbit(rows)[rows == 0]
         if signs.any() and not signs.all():
-            raise UnsupportedOperation(f"{name}: rows must not have +0.0 and -0.0 for a maximum")
+            raise UnsupportedOperation(f"{name}: rows must not have +0.0 and -0.0 for a {saved.mode}imum")
     factors = None if weights is None else _weights(name, weights, rows)
     result, wraps = len(base), saved.wraps
     if factors is not None and factors.size != len(factors):
@@ -123,8 +124,8 @@ def _segments(name: str, saved: SavedSegments, table: Any, indices: Any, weights
     given = None if indices is None else _integers(name, "indices", indices)
     ends = ends_of_offsets if saved.has_offsets else ends_of_lengths
     offsets = ends(name, _integers(name, "segments", keys), len(rows) if given is None else len(given))
-    if saved.mode == "max":
-        _check_maximum(name, rows)
+    if saved.mode in EXTREMES:
+        _check_extreme(name, saved.mode, rows)
     factors = None if weights is None else _weights(name, weights, rows)
     return segment_request(name, rows, given, factors, offsets, saved.mode, empty=float(saved.empty), wraps=saved.wraps)
 
@@ -199,6 +200,6 @@ def _step(rows: Array) -> int:
     return rows.strides[1] // rows.itemsize
 
 
-def _check_maximum(name: str, rows: Array) -> None:
+def _check_extreme(name: str, mode: str, rows: Array) -> None:
     if np.isnan(rows).any():
-        raise UnsupportedOperation(f"{name}: rows must be free of NaN for a maximum, which PyTorch hands on")
+        raise UnsupportedOperation(f"{name}: rows must be free of NaN for a {mode}imum, which PyTorch hands on")

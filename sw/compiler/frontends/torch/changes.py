@@ -1,11 +1,12 @@
 """Whether what a tensor of a graph holds may change between two nodes."""
 
 from collections.abc import Iterable, Iterator, Set
+from dataclasses import replace
 
 from torch import Tensor, fx
 from torch.utils import _pytree as pytree
 
-from daedal.compiler.frontends.torch.effects import effects_of
+from daedal.compiler.frontends.torch.effects import Effects, effects_of
 from daedal.compiler.frontends.torch.examples import example_of
 
 _UNKNOWN, _OUTSIDE = -1, -2
@@ -40,6 +41,35 @@ class Memory:
         """That of these nodes; what a graph is given may all be the same."""
         found = set[int]().union(*map(_storages, nodes))
         return {_OUTSIDE if number in self._outside else number for number in found}
+
+
+class OwnChanges:
+    """Changes of tensors that nothing sees but through the result of the node that changes them, such as sums that are
+    added to zeros made for them: these are in order wherever the node is behind what it needs.
+    """
+
+    def __init__(self, graph: fx.Graph) -> None:
+        self._sharing: dict[int, list[fx.Node]] = {}
+        for node in graph.nodes:
+            for storage in _storages(node):
+                self._sharing.setdefault(storage, []).append(node)
+
+    def without(self, node: fx.Node, effects: Effects) -> Effects:
+        """The effects of a node but for such changes."""
+        others = frozenset(each for each in effects.changes if not self._is_own(each, node))
+        return replace(effects, changes=others) if others != effects.changes else effects
+
+    def _is_own(self, changed: fx.Node, node: fx.Node) -> bool:
+        """Whether what shares memory with ``changed`` and comes before it was made in the graph, and each of these is
+        only used by the next one, and the last one by ``node``.
+        """
+        storages = _storages(changed)
+        if len(storages) != 1 or _UNKNOWN in storages:
+            return False
+        sharing = self._sharing[storages.pop()]
+        before = sharing[: sharing.index(changed) + 1]
+        users = zip(before, [*before[1:], node], strict=True)
+        return before[0].op.startswith("call_") and all(set(each.users) == {user} for each, user in users)
 
 
 def overlap(read: Set[int], changed: Set[int]) -> bool:

@@ -199,9 +199,15 @@ def _of_overload(node: fx.Node, overload: OpOverload[..., Any]) -> Effects:
         if argument.alias_info is not None and argument.alias_info.is_write:
             changed.append(given.get(argument.name))
     changed += _silently_changed(given)
-    draws = torch.Tag.nondeterministic_seeded in overload.tags or overload.namespace not in _DECLARING
+    draws = torch.Tag.nondeterministic_seeded in overload.tags and not _is_in_use(given)
+    draws = draws or overload.namespace not in _DECLARING
     ends = not schema.returns and not schema.is_mutable and overload not in _CERTAIN
     return Effects(_nodes(changed), ends or _is_declared(overload), draws)
+
+
+def _is_in_use(given: Mapping[str, Any]) -> bool:
+    """Whether an operation is told that a model is not trained: nothing is dropped then, and nothing drawn."""
+    return any(given.get(name) is False for name in ("train", "training"))
 
 
 def _is_declared(overload: OpOverload[..., Any]) -> bool:

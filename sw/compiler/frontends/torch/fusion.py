@@ -5,13 +5,13 @@ last dimension, needs no copy: the machine writes each result where it belongs.
 """
 
 from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from operator import getitem
 
 import torch
 from torch import fx
 
-from daedal.compiler.frontends.torch.changes import Memory, may_change, overlap
+from daedal.compiler.frontends.torch.changes import Memory, OwnChanges, may_change, overlap
 from daedal.compiler.frontends.torch.effects import Effects, effects_of
 from daedal.compiler.frontends.torch.ops.operation import Operation
 from daedal.compiler.frontends.torch.registry import is_embedding
@@ -40,39 +40,71 @@ class Group:
 
 
 def find_groups(graph: fx.Graph, operations: Mapping[fx.Node, Operation]) -> list[Group]:
-    """The groups of ``graph``, whose nodes are reordered: all that a group needs is in front of it."""
-    groups: list[list[fx.Node]] = [[]]
+    """The groups of ``graph``, whose nodes are reordered: all that a group needs is in front of it.
+
+    An operation goes to the first group behind those that it needs results of. Between nodes that change what others
+    see, or that draw random numbers, that is the last group or a new one.
+    """
     needs: dict[fx.Node, set[fx.Node]] = {}
-    since: dict[fx.Node, Effects] = {}
-    """What follows the first member of the last group, that one included, and what each does."""
-    are_quiet = True
-    """None of these changes anything or draws random numbers."""
+    found: list[_Members] = []
+    open_from = 0
+    """The first group that may still get more."""
+    group_of: dict[fx.Node, int] = {}
     absorbed = {node for operation in operations.values() for node in operation.absorbed}
-    memory = Memory(graph)
+    memory, own = Memory(graph), OwnChanges(graph)
     for node in graph.nodes:
         needs[node] = set().union(*({*needs[before], before} for before in node.all_input_nodes))
-        effects = effects_of(node)
+        effects = own.without(node, effects_of(node))
         if effects.is_barrier or (is_embedding(node) and node not in operations and node not in absorbed):
-            groups.append([])
+            open_from = len(found)
         elif node in operations and operations[node].can_share:
-            last = groups[-1]
-            if last and not needs[node].isdisjoint(last):
-                groups.append([])
-            elif last and not (are_quiet and _is_quiet(effects)):
-                wanted = set().union(*(needs[member] for member in (*last, node)))
-                sources = {member: _nodes_of(operations[member]) for member in (*last, node)}
-                if not _can_move({**since, node: effects}, wanted, sources, memory):
-                    groups.append([])
-            if not groups[-1]:
-                since, are_quiet = {}, True
-            groups[-1].append(node)
-        since[node] = effects
-        are_quiet &= _is_quiet(effects)
-    found = [group for group in groups if len(group) > 1]
-    for group in found:
+            number = max((group_of[each] + 1 for each in needs[node] if each in group_of), default=0)
+            places = range(max(number, open_from), len(found))
+            number = next((n for n in places if found[n].are_quiet and _is_quiet(effects)), len(found))
+            if number == len(found) and places and _can_join(node, effects, found[-1], needs, operations, memory):
+                number -= 1
+            if number == len(found):
+                found.append(_Members())
+            found[number].nodes.append(node)
+            group_of[node] = number
+        for members in found[open_from:]:
+            members.add(node, effects)
+    groups = [members.nodes for members in found if len(members.nodes) > 1]
+    for group in groups:
         _gather(graph, group, needs)
     graph.lint()
-    return [Group(tuple(group), tuple(_joins(graph, group, operations))) for group in found]
+    return [Group(tuple(group), tuple(_joins(graph, group, operations))) for group in groups]
+
+
+@dataclass
+class _Members:
+    """The members of a group that is being found."""
+
+    nodes: list[fx.Node] = field(default_factory=list)
+    since: dict[fx.Node, Effects] = field(default_factory=dict)
+    """What follows the first member, that one included, and what each does."""
+    are_quiet: bool = True
+    """None of these changes anything or draws random numbers."""
+
+    def add(self, node: fx.Node, effects: Effects) -> None:
+        """Tell of a node that follows."""
+        self.since[node] = effects
+        self.are_quiet &= _is_quiet(effects)
+
+
+def _can_join(
+    node: fx.Node,
+    effects: Effects,
+    group: _Members,
+    needs: Mapping[fx.Node, Set[fx.Node]],
+    operations: Mapping[fx.Node, Operation],
+    memory: Memory,
+) -> bool:
+    """Whether an operation that needs none of a group can be a member where some nodes change something."""
+    members = (*group.nodes, node)
+    wanted = set().union(*(needs[member] for member in members))
+    sources = {member: _nodes_of(operations[member]) for member in members}
+    return _can_move({**group.since, node: effects}, wanted, sources, memory)
 
 
 def fewest_launches(graph: fx.Graph, operations: Mapping[fx.Node, Operation]) -> int:

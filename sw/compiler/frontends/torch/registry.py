@@ -4,6 +4,7 @@ An operation is one class; what it is registered with, matched by, asked of the 
 """
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -19,11 +20,12 @@ from daedal.compiler.frontends.torch.operators import operator_of, target_of
 from daedal.compiler.frontends.torch.ops.embedding_bag import EmbeddingBag, EmbeddingBagKernel
 from daedal.compiler.frontends.torch.ops.fills import plain_fills
 from daedal.compiler.frontends.torch.ops.lookups import Embedding, GatheredRows, IndexedRows, IndexSelect
+from daedal.compiler.frontends.torch.ops.messages import unneeded
 from daedal.compiler.frontends.torch.ops.operation import Operation
 from daedal.compiler.frontends.torch.ops.others import OtherRows
 from daedal.compiler.frontends.torch.ops.pooled_lookups import AveragedLookup, SummedLookup
 from daedal.compiler.frontends.torch.ops.quantised_bags import QuantisedBag, QuantisedBag2, QuantisedBag4
-from daedal.compiler.frontends.torch.ops.reductions import IndexAdd, IndexPut, ScatterAdd, ScatterReduce
+from daedal.compiler.frontends.torch.ops.reductions import IndexAdd, IndexPut, Reduction, ScatterAdd, ScatterReduce
 from daedal.compiler.frontends.torch.ops.row_bags import RowBags
 from daedal.compiler.frontends.torch.ops.row_scores import RowScore
 from daedal.compiler.frontends.torch.ops.segment_reduce import SegmentReduce
@@ -115,6 +117,7 @@ def find_operations(
             elif operation is not None:
                 found[node] = operation
         _drop_scores(found, reasons)
+        _share_messages(found)
         for absorbed in [each for operation in found.values() for each in operation.absorbed]:
             found.pop(absorbed, None)
             reasons.pop(label_of_node(absorbed), None)
@@ -136,6 +139,15 @@ def _drop_scores(found: dict[fx.Node, Operation], reasons: dict[str, str]) -> No
             del found[node]
         if not shared:
             return
+
+
+def _share_messages(found: dict[fx.Node, Operation]) -> None:
+    """Leave to reductions what makes their rows, unless something else needs it."""
+    reductions = {node: each for node, each in found.items() if isinstance(each, Reduction)}
+    done = unneeded({node: each.message.nodes for node, each in reductions.items()})
+    for node, each in reductions.items():
+        nodes = tuple(part for part in each.message.nodes if part in done)
+        found[node] = replace(each, message=replace(each.message, nodes=nodes))
 
 
 def _gather(node: fx.Node) -> tuple[fx.Node, fx.Node] | None:

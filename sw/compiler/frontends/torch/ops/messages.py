@@ -1,6 +1,6 @@
 """Rows that are reduced, and what makes them: a gather, one times a weight each, or none of these."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 
 import torch
@@ -20,8 +20,8 @@ _aten = torch.ops.aten
 class Message:
     """The rows of ``table`` that ``indices`` name (None: all of them) times ``weights`` (None: 1), one number each.
 
-    ``nodes`` are those that only made these rows for the reduction, the last one first; ``wraps``: negative indices
-    count from the end.
+    ``nodes`` are those that made these rows, which a reduction does itself, the last one first; ``wraps``: negative
+    indices count from the end.
     """
 
     table: object
@@ -41,7 +41,7 @@ def message_of(node: fx.Node, rows: fx.Node, found: Mapping[fx.Node, Operation],
     ``has_weights``: rows times a column of weights may be taken apart too.
     """
     if (lookup := _gathered(rows, found)) is not None and not may_change([rows, *lookup.sources], rows, node):
-        return Message(lookup.table, lookup.indices, None, lookup.wraps, _made_for(node, rows, ()))
+        return Message(lookup.table, lookup.indices, None, lookup.wraps, (rows,))
     if has_weights and calls(rows, _aten.mul.Tensor) and len(rows.args) == 2 and not writes_out(rows):
         for part, weights in (rows.args, rows.args[::-1]):
             lookup = _gathered(part, found)
@@ -56,7 +56,7 @@ def message_of(node: fx.Node, rows: fx.Node, found: Mapping[fx.Node, Operation],
             is_of_type = example_of(weights).dtype is example_of(part).dtype
             if is_of_type and not may_change([rows, part, weights, *lookup.sources], part, node):
                 parts = [part for part in rows.all_input_nodes if _gathered(part, found) is not None]
-                return Message(lookup.table, lookup.indices, weights, lookup.wraps, _made_for(node, rows, parts))
+                return Message(lookup.table, lookup.indices, weights, lookup.wraps, (rows, *parts))
     return Message(rows)
 
 
@@ -76,9 +76,19 @@ def _is_one_for_each(weights: fx.Node, rows: fx.Node) -> bool:
     return all(size == 1 for size in given[1:-1]) or given[1:-1] == wanted[1:-1]
 
 
-def _made_for(node: fx.Node, rows: fx.Node, parts: Sequence[fx.Node]) -> tuple[fx.Node, ...]:
-    """The rows and their parts, as far as nothing but ``node`` needs them."""
-    expanded = [user for user in rows.users if calls(user, _aten.expand_as.default) and set(user.users) == {node}]
-    if set(rows.users) != {node, *expanded}:
-        return ()
-    return rows, *(part for part in parts if set(part.users) == {rows})
+def unneeded(made: Mapping[fx.Node, Sequence[fx.Node]]) -> set[fx.Node]:
+    """What nobody needs any more if each of these nodes, reductions, does itself what its rows are made by."""
+    found = set().union(*made.values())
+    while True:
+        needed = {node for node in found if not all(_is_done(user, node, found, made) for user in node.users)}
+        if not needed:
+            return found
+        found -= needed
+
+
+def _is_done(user: fx.Node, node: fx.Node, found: Set[fx.Node], made: Mapping[fx.Node, Sequence[fx.Node]]) -> bool:
+    """Whether ``user`` does itself what ``node`` gives, is not needed either, or has only asked for its shape."""
+    if user in found or node in made.get(user, ()):
+        return True
+    shaped = calls(user, _aten.expand_as.default) and user.args[0] is not node
+    return shaped and all(node in made.get(each, ()) for each in user.users)

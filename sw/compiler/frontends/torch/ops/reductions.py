@@ -2,7 +2,7 @@
 
 import math
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -20,13 +20,14 @@ from daedal.compiler.frontends.torch.ops.messages import Message, message_of
 from daedal.compiler.frontends.torch.ops.operation import Line, Operation
 from daedal.compiler.frontends.torch.ops.tensors import array_of, column_of, flat_rows, numbers_of, table_of
 from daedal.errors import UnsupportedOperation
+from daedal.runtime.operations import EXTREMES
 from daedal.runtime.request import Array, Request
 
 _aten = torch.ops.aten
 
 _ZEROS = (_aten.zeros.default, _aten.new_zeros.default, _aten.zeros_like.default)
 
-MODES = {"sum": "sum", "mean": "mean", "amax": "max", "max": "max"}
+MODES = {"sum": "sum", "mean": "mean", "amax": "max", "amin": "min", "max": "max", "min": "min"}
 """PyTorch's names of reductions, and the modes of bags that do the same."""
 
 KNOWN = " or ".join(f"torch.{dtype}" for dtype in ROW_TYPES)
@@ -41,6 +42,7 @@ class Reduction(Operation):
 
     remark = SORTED
     adds_rows = True
+    can_share = True
 
     message: Message
     keys: object
@@ -94,7 +96,7 @@ class ByDestination(Reduction):
         reason = cls._reason(values, mode) or _reason(node, base, values, rows, in_place=in_place)
         if reason is not None or mode is None or not isinstance(rows, fx.Node):
             return reason
-        message = message_of(node, rows, found, has_weights=mode != "max")
+        message = message_of(node, rows, found, has_weights=mode not in EXTREMES)
         column = _column(values["index"], rows)
         options = {name: values[name] for name in values.keys() & {"reduce", "include_self"}}
         return cls(
@@ -139,9 +141,9 @@ class ByDestination(Reduction):
             raise UnsupportedOperation(f"{self.name}: there must be a destination for each row, and columns as in rows")
         if not base.is_contiguous():
             raise UnsupportedOperation(f"{self.name}: what rows are added to must be contiguous, as the result is")
-        if self.mode == "max":
-            check_maximum(self.name, table)
-            check_zeros(self.name, table)
+        if self.mode in EXTREMES:
+            check_extreme(self.name, self.mode, table)
+            check_zeros(self.name, self.mode, table)
         rows, factors = arrays_of(indices, weights)
         wraps, places, count = self.message.wraps, array_of(keys), len(base)
         if factors is not None and factors.size != len(factors):
@@ -201,16 +203,16 @@ class ScatterReduce(ByDestination):
 
     plain, changing = targets = _aten.scatter_reduce.two, _aten.scatter_reduce_.two
     line = Line(
-        "`scatter_reduce` (`sum`, `mean`, `amax`), in place or not",
+        "`scatter_reduce` (`sum`, `mean`, `amax`, `amin`), in place or not",
         "a bag for each destination",
-        "onto fresh zeros; `include_self=False` for mean and amax",
+        "onto fresh zeros; `include_self=False` for all but sum",
     )
     rows = "src"
 
     @classmethod
     def _reason(cls, values: Mapping[str, Any], mode: str | None) -> str | None:
         if mode is None:
-            return f"reduce must be sum, mean or amax, not {values['reduce']!r}"
+            return why_no_mode(values["reduce"], ("sum", "mean", "amax", "amin"))
         if mode != "sum" and values["include_self"]:
             return f"include_self must be False for reduce {values['reduce']!r}"
         return None
@@ -300,16 +302,22 @@ def _column(index: fx.Node, rows: Any) -> fx.Node | None:
     return source if is_column and wide.shape[1:] == example_of(rows).shape[1:] else None
 
 
-def check_maximum(name: str, table: Tensor) -> None:
-    """Raise UnsupportedOperation for rows whose maximum PyTorch takes in another way than bags."""
+def why_no_mode(given: object, modes: Sequence[str]) -> str:
+    """Why a reduction of another kind than these stays in PyTorch."""
+    return f"reduce must be {', '.join(modes[:-1])} or {modes[-1]}, not {given!r}"
+
+
+def check_extreme(name: str, mode: str, table: Tensor) -> None:
+    """Raise UnsupportedOperation for rows whose maximum or minimum PyTorch takes in another way than bags."""
     if bool(table.isnan().any()):
-        raise UnsupportedOperation(f"{name}: rows must be free of NaN for a maximum, which PyTorch hands on")
+        raise UnsupportedOperation(f"{name}: rows must be free of NaN for a {mode}imum, which PyTorch hands on")
 
 
-def check_zeros(name: str, table: Tensor) -> None:
+def check_zeros(name: str, mode: str, table: Tensor) -> None:
     """The same for reductions by destination."""
     signs = table.signbit()[table == 0]
     if bool(signs.any()) and not bool(signs.all()):
         raise UnsupportedOperation(
-            f"{name}: rows must not have +0.0 and -0.0 for a maximum: which of them PyTorch takes depends on the width"
+            f"{name}: rows must not have +0.0 and -0.0 for a {mode}imum: which of them PyTorch takes depends on the "
+            "width"
         )

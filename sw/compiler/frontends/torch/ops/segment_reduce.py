@@ -1,4 +1,4 @@
-"""``torch.segment_reduce``: sums, means and maxima of rows that follow each other."""
+"""``torch.segment_reduce``: sums, means, maxima and minima of rows that follow each other."""
 
 import math
 from collections.abc import Mapping
@@ -15,13 +15,21 @@ from daedal.compiler.frontends.torch.operators import arguments_of
 from daedal.compiler.frontends.torch.ops.lookups import ALONG_ROWS
 from daedal.compiler.frontends.torch.ops.messages import message_of
 from daedal.compiler.frontends.torch.ops.operation import Line, Operation
-from daedal.compiler.frontends.torch.ops.reductions import KNOWN, MODES, Reduction, arrays_of, check_maximum
+from daedal.compiler.frontends.torch.ops.reductions import (
+    KNOWN,
+    MODES,
+    Reduction,
+    arrays_of,
+    check_extreme,
+    why_no_mode,
+)
 from daedal.compiler.frontends.torch.ops.tensors import array_of, table_of
+from daedal.runtime.operations import EXTREMES
 from daedal.runtime.request import Request
 
 _aten = torch.ops.aten
 
-EMPTY = {"sum": 0.0, "mean": math.nan, "max": -math.inf}
+EMPTY = {"sum": 0.0, "mean": math.nan, "max": -math.inf, "min": math.inf}
 """What a segment without rows gives, if it is not said."""
 
 
@@ -33,7 +41,7 @@ class SegmentReduce(Reduction):
 
     targets = (_aten.segment_reduce.default,)
     line = Line(
-        "`segment_reduce` (`sum`, `mean`, `max`)",
+        "`segment_reduce` (`sum`, `mean`, `max`, `min`)",
         "a bag for each segment",
         "`lengths`, or `offsets` from 0 on; `initial` none, or 0 for sum and mean",
     )
@@ -51,15 +59,15 @@ class SegmentReduce(Reduction):
         rows, initial, mode = values.get("data"), values.get("initial"), MODES.get(values["reduce"])
         kinds = [name for name in ("lengths", "offsets", "indices") if values.get(name) is not None]
         if mode is None:
-            return f"reduce must be sum, mean or max, not {values['reduce']!r}"
+            return why_no_mode(values["reduce"], ("sum", "mean", "max", "min"))
         keys = values[kinds[0]] if len(kinds) == 1 and kinds[0] != "indices" else None
         if not isinstance(rows, fx.Node) or not is_rows(rows) or not is_integers(keys, 1):
             return _REASON
         if values.get("axis") not in ALONG_ROWS:
             return _REASON
-        if initial is not None and (mode == "max" or initial != 0 or math.copysign(1, initial) < 0):
+        if initial is not None and (mode in EXTREMES or initial != 0 or math.copysign(1, initial) < 0):
             return f"initial must be left out, or 0 for a sum or mean, not {initial!r}"
-        message = message_of(node, rows, found, has_weights=mode != "max")
+        message = message_of(node, rows, found, has_weights=mode not in EXTREMES)
         return cls(node.name, message.table, message, keys, mode, kinds == ["offsets"], values["reduce"], initial)
 
     @property
@@ -73,8 +81,8 @@ class SegmentReduce(Reduction):
         count = len(table) if indices is None else len(indices)
         ends = ends_of_offsets if self.has_offsets else ends_of_lengths
         offsets = ends(self.name, array_of(keys), count)
-        if self.mode == "max":
-            check_maximum(self.name, table)
+        if self.mode in EXTREMES:
+            check_extreme(self.name, self.mode, table)
         empty = EMPTY[self.mode] if self.initial is None else 0.0
         rows, factors = arrays_of(indices, weights)
         return segment_request(

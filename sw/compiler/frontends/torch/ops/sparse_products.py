@@ -14,10 +14,11 @@ from daedal.compiler.frontends.torch.examples import example_of, is_rows
 from daedal.compiler.frontends.torch.operators import Overload, calls
 from daedal.compiler.frontends.torch.ops import csr_order
 from daedal.compiler.frontends.torch.ops.operation import Line, Operation
-from daedal.compiler.frontends.torch.ops.reductions import KNOWN, MODES, SORTED, check_maximum, check_zeros
+from daedal.compiler.frontends.torch.ops.reductions import KNOWN, MODES, SORTED, check_extreme, check_zeros, why_no_mode
 from daedal.compiler.frontends.torch.ops.row_scores import product_of
 from daedal.compiler.frontends.torch.ops.tensors import array_of, numbers_of, table_of
 from daedal.errors import UnsupportedOperation
+from daedal.runtime.operations import EXTREMES
 from daedal.runtime.request import Request
 
 _aten = torch.ops.aten
@@ -124,9 +125,9 @@ class SparseReduction(SparseProduct):
 
     targets = (_aten._sparse_mm.reduce,)
     line = Line(
-        "`torch.sparse.mm(A, x, reduce)` (`sum`, `mean`, `amax`)",
+        "`torch.sparse.mm(A, x, reduce)` (`sum`, `mean`, `amax`, `amin`)",
         "a bag for each row",
-        "CSR; for amax a matrix of ones, and what a maximum asks for",
+        "CSR; for amax and amin a matrix of ones, and what a maximum asks for",
     )
 
     mode: str = "sum"
@@ -135,22 +136,23 @@ class SparseReduction(SparseProduct):
     def _of(cls, node: fx.Node, table: object, matrix: object, others: Sequence[object]) -> Operation | str | None:
         reduce = next(iter(others), node.kwargs.get("reduce"))
         if reduce not in MODES:
-            return f"reduce must be sum, mean or amax, not {reduce!r}"
+            return why_no_mode(reduce, ("sum", "mean", "amax", "amin"))
         if _layouts(node)[0] is not torch.sparse_csr:
             return f"the matrix must be CSR, not {_layouts(node)[0]}"
         return cls(node.name, table, matrix, str(reduce))
 
     def _compressed(self, matrix: Tensor, table: Tensor) -> Request:
-        """See ``csr_request``; a maximum of products is one of rows if all weights are 1."""
+        """See ``csr_request``; a maximum or minimum of products is one of rows if all weights are 1."""
         columns, offsets, values = map(array_of, (matrix.col_indices(), matrix.crow_indices(), matrix.values()))
-        if self.mode != "amax":
+        mode = MODES[self.mode]
+        if mode not in EXTREMES:
             is_fused = self._is_fused(table.shape[1], self.mode)
             return csr_request(self.name, table, columns, offsets, values, is_fused=is_fused, mode=self.mode)
         if (values != 1).any():
-            raise UnsupportedOperation(f"{self.name}: for a maximum all values of the matrix must be 1")
-        check_maximum(self.name, table)
-        check_zeros(self.name, table)
-        return segment_request(self.name, table, columns, None, offsets, "max")
+            raise UnsupportedOperation(f"{self.name}: for a {mode}imum all values of the matrix must be 1")
+        check_extreme(self.name, mode, table)
+        check_zeros(self.name, mode, table)
+        return segment_request(self.name, table, columns, None, offsets, mode)
 
     def in_torch(self, matrix: Tensor, table: Tensor) -> Tensor:
         """The product."""
