@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from math import inf
 
 from daedal.hw.config.core import Config
 from daedal.system.demand import Demand
@@ -25,6 +26,8 @@ class Costs:
         Cycles in which a table, or a part of one, begins and ends: descriptors, first indices, last results.
     row
         Least cycles of a look-up, where the memory opens rows of its banks no faster.
+    most_read
+        Lines that can be read per cycle: the machine has so many places for those on their way.
     """
 
     shares: Mapping[int, float]
@@ -33,6 +36,7 @@ class Costs:
     start: int
     table: int
     row: float = 0.0
+    most_read: float = inf
 
     def share(self, row_lines: int, *, is_short: bool, written: float) -> float:
         """Lines per cycle for rows of so many lines, if this share of the lines is written."""
@@ -40,10 +44,13 @@ class Costs:
         return self.shares[key] - self.writes * written
 
 
-DRAM = Costs({0: 0.88, 1: 0.74, 2: 0.925, 4: 0.935, 8: 0.945, 16: 0.95}, writes=0.02, latency=60, start=180, table=180)
+DRAM = Costs({0: 0.88, 1: 0.74, 2: 0.925, 4: 0.935, 8: 0.945, 16: 0.95}, writes=0.02, latency=57, start=180, table=180)
 """Fitted to the rows of ``bench/results`` (workloads, sweep) with ``litedram-ddr3-x16``, ``-x64`` and ``ddr4-x64``, and
 to random launches of 1 to 12 tables on the target ``model``.
 """
+
+X64 = replace(DRAM, shares={**DRAM.shares, 1: 0.8})
+"""The same with channels of 64 bits, whose pages are four times as long."""
 
 HBM = replace(DRAM, row=6.7)
 """Fitted to look-ups with ``hbm2e`` on the target ``model``: 1 KiB rows of banks, of which it opens one in 6 cycles."""
@@ -52,20 +59,19 @@ IDEAL = Costs({0: 0.99, 1: 1.0}, writes=0.0, latency=100, start=340, table=190)
 """Fitted to those with memory ``ideal``."""
 
 _BY_MEMORY = {"ideal": IDEAL, "hbm2e": HBM}
-
+"""By name; those of other DRAMs are of 64 bits, or as those of ``litedram-ddr3-x16``."""
 
 ON_THE_WAY = 20
 """Cycles of a line besides the memory's, from its request to the place that it leaves free."""
 
 
 def costs_of(memory: str, config: Config) -> Costs:
-    """The costs with a memory model: no more lines come per cycle than the machine has places for on their way."""
+    """The costs with a memory model."""
     model, _, options = memory.partition(":")
-    costs = _BY_MEMORY.get(model, DRAM)
+    costs = _BY_MEMORY.get(model, X64 if model.endswith("-x64") else DRAM)
     given = [text.partition("=")[2] for text in options.split(",") if text.startswith("latency=")]
     latency = int(given[-1]) if given else costs.latency
-    most = config.reorder_beats / (latency + ON_THE_WAY)
-    return replace(costs, shares={lines: min(share, most) for lines, share in costs.shares.items()})
+    return replace(costs, most_read=config.reorder_beats / (latency + ON_THE_WAY))
 
 
 def cycles_of(demand: Demand, columns: int, config: Config, costs: Costs) -> float:
@@ -81,4 +87,5 @@ def cycles_of(demand: Demand, columns: int, config: Config, costs: Costs) -> flo
         return 0.0
     memory = lines / costs.share(row_lines, is_short=2 * width <= line, written=written / lines)
     opens = demand.lookups * costs.row + (read + written) / costs.share(1, is_short=False, written=0)
-    return max(memory, opens if costs.row else 0.0, demand.lookups * -(-columns // config.lanes))
+    places = (lines - written) / costs.most_read
+    return max(memory, places, opens if costs.row else 0.0, demand.lookups * -(-columns // config.lanes))
