@@ -34,8 +34,9 @@ Dim 1:size:int 2:name:string
 Tensor 1:dtype:int 2:tensor_shape:Shape 4:tensor_content:bytes 5:float_val:float* 6:double_val:double* 7:int_val:int*
 Tensor 8:string_val:bytes* 10:int64_val:int* 11:bool_val:bool* 13:half_val:int* 16:uint32_val:int* 17:uint64_val:int*
 SignatureDef 1:inputs:TensorInfo{} 2:outputs:TensorInfo{} 3:method_name:string
-TensorInfo 1:name:string 2:dtype:int 3:tensor_shape:Shape 4:coo_sparse:Other 5:composite_tensor:Other
-Other 1:first:bytes
+TensorInfo 1:name:string 2:dtype:int 3:tensor_shape:Shape 4:coo_sparse:Sparse 5:composite_tensor:Composite
+Sparse 1:values_tensor_name:string 2:indices_tensor_name:string 3:dense_shape_tensor_name:string
+Composite 2:components:TensorInfo*
 ObjectGraph 1:nodes:SavedObject* 2:concrete_functions:ConcreteFunction{}
 SavedObject 1:children:Reference* 7:variable:Variable 8:bare_concrete_function:BareFunction
 Reference 1:node_id:int 2:local_name:string

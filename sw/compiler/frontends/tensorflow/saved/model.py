@@ -90,10 +90,17 @@ def read_saved_model(folder: Path, signature: str) -> SavedGraph:
 
 
 def _graph(meta: Any, signature: Any, bundle: Bundle) -> SavedGraph:
-    for name, info in (*signature.inputs.items(), *signature.outputs.items()):
+    for name, info in signature.inputs.items():
         if not info.name:
-            raise UnsupportedOperation(f"{name} must be a dense tensor, not sparse or ragged: give its parts instead")
-    outputs = {name: Ref.read(info.name) for name, info in signature.outputs.items()}
+            raise UnsupportedOperation(
+                f"{name} must be a dense tensor, not sparse or ragged: save the model again, with TensorFlow 2, which "
+                "has the parts of such as inputs"
+            )
+    outputs = {
+        f"{name}_{number}" if number else name: Ref.read(part)
+        for name, info in signature.outputs.items()
+        for number, part in enumerate(_parts(name, info))
+    }
     nodes = {each.name: each for each in meta.graph_def.node}
     handles = dict(_handles(meta, nodes, {ref.node for ref in outputs.values()}))
     functions = tuple(meta.graph_def.library.function)
@@ -117,6 +124,18 @@ def _graph(meta: Any, signature: Any, bundle: Bundle) -> SavedGraph:
     graph = Graph(ordered, made.outputs)
     present = dict(zip(outputs, made.outputs, strict=True))
     return SavedGraph(graph, inputs, present, variables, functions, bundle)
+
+
+def _parts(name: str, info: Any) -> list[str]:
+    """The tensor that an output is, or the dense ones of which it is made if it is sparse or ragged."""
+    if info.name:
+        return [info.name]
+    sparse = info.coo_sparse
+    parts = [sparse.indices_tensor_name, sparse.values_tensor_name, sparse.dense_shape_tensor_name]
+    parts = parts if any(parts) else [each.name for each in info.composite_tensor.components]
+    if not parts or not all(parts):
+        raise UnsupportedOperation(f"{name} must be a tensor, dense, sparse or ragged: save the model again")
+    return parts
 
 
 def _check_form(handle: Any, key: str, bundle: Bundle) -> None:

@@ -1,20 +1,15 @@
 """What NumPy computes of TensorFlow's operators: those around look-ups, and small dense layers."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from daedal.compiler.frontends.tensorflow.graph import TYPES, Node
+from daedal.compiler.frontends.tensorflow.saved.operators import Array, Operator, Operators, Values
 from daedal.errors import FileError, IndexOutOfRange
 
-Array = NDArray[Any]
-Values = Sequence[Array]
-Operator = Callable[[Node, Values], Values]
-
-OPERATORS: dict[str, Operator] = {}
-"""TensorFlow's operator -> its results from a node's inputs."""
+OPERATORS = Operators()
 
 _FIELDS = {
     1: "float_val", 2: "double_val", 3: "int_val", 4: "int_val", 5: "int_val", 6: "int_val", 9: "int64_val",
@@ -41,21 +36,6 @@ def constant(tensor: Any, name: str) -> Array:
         raise FileError(f"{name} must be a constant of {shape} {dtype}, and is damaged: {error}") from error
 
 
-def operator(*names: str) -> Callable[[Operator], Operator]:
-    """Registers what computes operators of these names."""
-
-    def register(function: Operator) -> Operator:
-        OPERATORS.update(dict.fromkeys(names, function))
-        return function
-
-    return register
-
-
-def _elementwise(functions: Mapping[str, Callable[..., Any]]) -> None:
-    for name, function in functions.items():
-        OPERATORS[name] = lambda node, given, function=function: [function(*given)]  # type: ignore[misc]
-
-
 def _sigmoid(x: Array) -> Array:
     with np.errstate(all="ignore"):
         found: Array = x.dtype.type(1) / (x.dtype.type(1) + np.exp(-x))
@@ -72,7 +52,7 @@ def _divided_or_zero(a: Array, b: Array) -> Array:
     return np.where(b == 0, np.zeros((), a.dtype), a / np.where(b == 0, np.ones((), b.dtype), b))
 
 
-_elementwise({
+OPERATORS.elementwise({
     "Identity": lambda x: x, "StopGradient": lambda x: x, "Snapshot": lambda x: x, "PreventGradient": lambda x: x,
     "AddV2": np.add, "Add": np.add, "Sub": np.subtract, "Mul": np.multiply, "RealDiv": np.divide,
     "DivNoNan": _divided_or_zero, "FloorDiv": np.floor_divide, "FloorMod": np.mod, "Maximum": np.maximum,
@@ -82,66 +62,73 @@ _elementwise({
     "Less": np.less, "LessEqual": np.less_equal, "Greater": np.greater, "GreaterEqual": np.greater_equal,
     "Equal": np.equal, "NotEqual": np.not_equal, "LogicalAnd": np.logical_and, "LogicalOr": np.logical_or,
     "LogicalNot": np.logical_not, "ZerosLike": np.zeros_like, "OnesLike": np.ones_like,
-    "BiasAdd": np.add, "SelectV2": np.where, "Where": lambda x: np.argwhere(x).astype(np.int64),
+    "SelectV2": np.where, "Where": lambda x: np.argwhere(x).astype(np.int64),
     "Fill": lambda shape, value: np.full(shape, value), "BroadcastTo": lambda x, shape: np.broadcast_to(x, shape),
     "Reshape": lambda x, shape: x.reshape(shape), "Tile": np.tile, "Transpose": np.transpose,
     "ExpandDims": lambda x, axis: np.expand_dims(x, int(axis)), "Range": lambda a, b, step: np.arange(a, b, step),
 })  # fmt: skip
 
 
-@operator("Select")
+@OPERATORS.of("Select")
 def _select(node: Node, given: Values) -> Values:
     condition, a, b = given
     shape = condition.shape + (1,) * (a.ndim - condition.ndim)
     return [np.where(condition.reshape(shape), a, b)]
 
 
-@operator("Cast")
+@OPERATORS.of("BiasAdd")
+def _bias_add(node: Node, given: Values) -> Values:
+    x, bias = given
+    is_behind = node.attribute("data_format").s == b"NCHW" and x.ndim > 2
+    return [x + bias.reshape(-1, *[1] * (x.ndim - 2)) if is_behind else x + bias]
+
+
+@OPERATORS.of("Cast")
 def _cast(node: Node, given: Values) -> Values:
     return [given[0].astype(node.type_of("DstT"))]
 
 
-@operator("Shape")
+@OPERATORS.of("Shape")
 def _shape(node: Node, given: Values) -> Values:
     return [np.array(given[0].shape, node.type_of("out_type") or "int32")]
 
 
-@operator("Size")
+@OPERATORS.of("Size")
 def _size(node: Node, given: Values) -> Values:
     return [np.array(given[0].size, node.type_of("out_type") or "int32")]
 
 
-@operator("Pack")
+@OPERATORS.of("Pack")
 def _pack(node: Node, given: Values) -> Values:
     return [np.stack(given, node.attribute("axis").i)]
 
 
-@operator("Unpack")
+@OPERATORS.of("Unpack")
 def _unpack(node: Node, given: Values) -> Values:
     axis = node.attribute("axis").i
     return [given[0].take(n, axis) for n in range(given[0].shape[axis])]
 
 
-@operator("ConcatV2")
+@OPERATORS.of("ConcatV2")
 def _concat(node: Node, given: Values) -> Values:
     *parts, axis = given
     return [np.concatenate(parts, int(axis))]
 
 
-@operator("Squeeze")
+@OPERATORS.of("Squeeze")
 def _squeeze(node: Node, given: Values) -> Values:
     axes = tuple(node.attribute("squeeze_dims").list.i)
     return [np.squeeze(given[0], axes or None)]
 
 
-@operator("Slice")
+@OPERATORS.of("Slice")
 def _slice(node: Node, given: Values) -> Values:
     x, begin, size = given
     ends = [b + s if s >= 0 else n for b, s, n in zip(begin, size, x.shape, strict=True)]
     return [x[tuple(slice(int(b), int(e)) for b, e in zip(begin, ends, strict=True))]]
 
 
-@operator("StridedSlice")
+@OPERATORS.of("StridedSlice")
 def _strided_slice(node: Node, given: Values) -> Values:
     x, begin, end, strides = given
     names = ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask")
@@ -175,7 +162,7 @@ for _name, _function in (("Sum", np.sum), ("Mean", np.mean), ("Prod", np.prod), 
     OPERATORS[_name] = _reduction(_function)
 
 
-@operator("MatMul", "BatchMatMulV2")
+@OPERATORS.of("MatMul", "BatchMatMulV2", "BatchMatMulV3")
 def _matmul(node: Node, given: Values) -> Values:
     a, b = given
     a = a.swapaxes(-1, -2) if node.attribute("transpose_a").b or node.attribute("adj_x").b else a
@@ -183,18 +170,26 @@ def _matmul(node: Node, given: Values) -> Values:
     return [np.matmul(a, b)]
 
 
-@operator("GatherV2", "ResourceGather")
+@OPERATORS.of("GatherV2", "ResourceGather")
 def _gather(node: Node, given: Values) -> Values:
     x, indices = given[:2]
-    axis = int(given[2]) if len(given) > 2 else 0
+    batch = node.attribute("batch_dims").i
+    batch += indices.ndim if batch < 0 else 0
+    axis = int(given[2]) if len(given) > 2 else batch
+    axis += x.ndim if axis < 0 else 0
     rows = x.shape[axis]
     if indices.size and not 0 <= indices.min() <= indices.max() < rows:
         bad = indices[(indices < 0) | (indices >= rows)].reshape(-1)[0]
         raise IndexOutOfRange(f"{node.name}: index {bad} is out of range for {rows} rows: correct it")
-    return [x.take(indices, axis)]
+    if not batch:
+        return [x.take(indices, axis)]
+    result = np.empty((*x.shape[:axis], *indices.shape[batch:], *x.shape[axis + 1 :]), x.dtype)
+    for place in np.ndindex(x.shape[:batch]):
+        result[place] = x[place].take(indices[place], axis - batch)
+    return [result]
 
 
-@operator("Unique", "UniqueV2")
+@OPERATORS.of("Unique", "UniqueV2")
 def _unique(node: Node, given: Values) -> Values:
     """In the order in which they come."""
     values, first, inverse = np.unique(given[0], return_index=True, return_inverse=True)
@@ -204,7 +199,7 @@ def _unique(node: Node, given: Values) -> Values:
     return [values[order], place[inverse.reshape(-1)]]
 
 
-@operator("SparseReshape")
+@OPERATORS.of("SparseReshape")
 def _sparse_reshape(node: Node, given: Values) -> Values:
     places, shape, wanted = given
     size, known = int(np.prod(shape)), int(np.prod(wanted[wanted >= 0]))
@@ -213,7 +208,7 @@ def _sparse_reshape(node: Node, given: Values) -> Values:
     return [np.stack(np.unravel_index(flat, tuple(new)), 1).astype(np.int64).reshape(-1, len(new)), new]
 
 
-@operator("SparseFillEmptyRows")
+@OPERATORS.of("SparseFillEmptyRows")
 def _fill_empty_rows(node: Node, given: Values) -> Values:
     places, values, shape, default = given
     is_empty = np.bincount(places[:, 0], minlength=int(shape[0])) == 0

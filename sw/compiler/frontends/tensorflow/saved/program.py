@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from daedal.base.messages import shown
 from daedal.compiler.frontends.tensorflow.graph import TYPES, Node, Ref
 from daedal.compiler.frontends.tensorflow.ops.operation import HandedOver
+from daedal.compiler.frontends.tensorflow.saved import numpy_layers, numpy_ops, numpy_ragged
 from daedal.compiler.frontends.tensorflow.saved.model import SavedGraph
-from daedal.compiler.frontends.tensorflow.saved.numpy_ops import OPERATORS, constant
 from daedal.compiler.frontends.tensorflow.schedule import Schedule
 from daedal.errors import DaedalError, UnsupportedOperation
 from daedal.runtime.batch.members import Call, Member
@@ -21,10 +21,15 @@ from daedal.runtime.saved.files import Writer
 
 Array = NDArray[Any]
 
+OPERATORS = {**numpy_ops.OPERATORS, **numpy_ragged.OPERATORS, **numpy_layers.OPERATORS}
 NUMPY = frozenset({*OPERATORS, "Const", "NoOp", "ReadVariableOp"})
 """Operators that are computed here."""
 
-_DENSE = ("MatMul", "BatchMatMulV2", "Sum", "Mean", "Exp", "Log", "Log1p", "Tanh", "Sigmoid", "Softmax", "Rsqrt")
+_DENSE = (
+    "MatMul", "BatchMatMulV2", "BatchMatMulV3", "Einsum", "Sum", "Mean", "Prod", "SegmentSum", "Cumsum", "Exp", "Expm1",
+    "Log", "Log1p", "Pow", "Sin", "Cos", "Tan", "Tanh", "Sigmoid", "Softmax", "LogSoftmax", "Softplus", "Elu", "Selu",
+    "Erf", "Erfc", "Sqrt", "Rsqrt",
+)  # fmt: skip
 """Those of which NumPy may give other last bits."""
 
 
@@ -59,7 +64,7 @@ class SavedModelProgram:
         nodes = saved.graph.nodes
         self._values = {Ref(name): saved.content(name) for name in saved.variables}
         self._values |= {
-            Ref(node.name): constant(node.attribute("value").tensor, node.name)
+            Ref(node.name): numpy_ops.constant(node.attribute("value").tensor, node.name)
             for node in nodes.values()
             if node.op == "Const"
         }
@@ -71,7 +76,9 @@ class SavedModelProgram:
                 "model of the look-ups alone, or take daedal.tensorflow.compile"
             )
         why = "computed by NumPy: its last bits may be others"
-        dense = {node.name: f"{node.op} is {why}" for node in inner if node.op in _DENSE}
+        dense = {
+            node.name: f"{node.op} is {why}" for node in inner if node.op in _DENSE and "float" in node.type_of("T")
+        }
         self.reasons = {**reasons, **dense}
 
     # ------------------------------------------------------------------ what an executable asks for
