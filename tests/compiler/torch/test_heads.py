@@ -58,6 +58,24 @@ def test_heads(ddr3: daedal.Device, case: str, shape: tuple[int, ...], rng: np.r
         assert stats.launches == 1, executable.explain()
 
 
+@pytest.mark.parametrize("case", MESSAGES)
+def test_heads_of_a_projection(ddr3: daedal.Device, case: str, rng: np.random.Generator) -> None:
+    """Queries, keys and values side by side, as one linear layer gives them: rows of each are apart."""
+
+    def function(x: Tensor, e: Tensor, w: Tensor) -> Tensor:
+        queries, _, values = x.view(len(x), 3, 2, 4).unbind(1)
+        return MESSAGES[case](values, e, w) + MESSAGES[case](queries, e.flip(0), w)
+
+    x = wild_table(30, 24, rng).nan_to_num(1.0) + 0.0
+    e = torch.from_numpy(rng.integers(0, 30, (2, 150)))
+    w = torch.from_numpy(rng.standard_normal((150, 2, 1)).astype(np.float32))
+    executable = daedal.compile(Layer(function), (x, e, w), device=ddr3)
+    for _ in range(2):
+        assert same_bits(executable(x, e, w), function(x, e, w))
+        assert executable.stats.launches == 1, executable.explain()
+        x = x + 1.0
+
+
 def test_heads_that_are_not_contiguous(ddr3: daedal.Device, rng: np.random.Generator) -> None:
     """PyTorch's, with a reason; bad indices of heads are named as they were given."""
     x, e = torch.from_numpy(rng.standard_normal((4, 20, 6)).astype(np.float32)), torch.tensor([[3, 19], [0, 7]])
@@ -67,7 +85,7 @@ def test_heads_that_are_not_contiguous(ddr3: daedal.Device, rng: np.random.Gener
     w = torch.ones(2, 4, 1)
     executable = daedal.compile(function, (x, e, w), device=ddr3)
     assert same_bits(executable(x, e, w), function(x, e, w))
-    assert "must be contiguous: use contiguous()" in executable.explain()
+    assert "rows of a table of 3 dimensions must be contiguous: use contiguous()" in executable.explain()
     heads = Layer(MESSAGES["a weight for each head"])
     x = x.reshape(20, 4, 6)
     executable = daedal.compile(heads, (x, e, w), device=ddr3)

@@ -45,9 +45,14 @@ def flat_rows(name: str, table: object) -> object:
     """A table whose rows have dimensions of their own, in the same memory, with rows that have none."""
     if not isinstance(table, Tensor) or table.dim() < 3 or table.layout is not torch.strided or table.is_nested:
         return table
-    if not table.is_contiguous():
-        raise LeftToFramework(f"{name}: a table of {table.dim()} dimensions must be contiguous: use contiguous()")
-    return table.view(len(table), math.prod(table.shape[1:]))
+    step = 1
+    for size, stride in zip(table.shape[:0:-1], table.stride()[:0:-1], strict=True):
+        if size != 1 and stride != step:
+            raise LeftToFramework(
+                f"{name}: rows of a table of {table.dim()} dimensions must be contiguous: use contiguous()"
+            )
+        step *= size
+    return table.as_strided((len(table), step), (table.stride(0), 1))
 
 
 def integers_of(name: str, what: str, value: object) -> Array:
