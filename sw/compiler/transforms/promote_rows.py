@@ -21,6 +21,8 @@ from daedal.compiler.dialects.elements import LANE, row_element
 from daedal.compiler.interpreters.elements import shortened
 from daedal.errors import UnsupportedOperation
 
+_INSTEAD = "reads run ahead of writes, so write another array, which a kernel after this one reads"
+
 
 @dataclass
 class _Access:
@@ -43,7 +45,9 @@ def _accesses(buffer: SSAValue) -> list[_Access]:
             assert isinstance(op, memref.LoadOp | memref.StoreOp)
             loop = op.parent_op()
             if not isinstance(loop, scf.ForOp) or not is_row_loop(loop):
-                raise UnsupportedOperation(f"buffer %{buffer.name_hint} is read and written, but not along rows")
+                raise UnsupportedOperation(
+                    f"buffer %{buffer.name_hint} is read and written, but not along rows: {_INSTEAD}"
+                )
             found.append(_Access(op, loop))
     return found
 
@@ -55,7 +59,7 @@ def _scope(buffer: SSAValue, accesses: list[_Access]) -> Block:
         column = access.loop.body.block.args[0]
         if list(access.op.indices)[:-1] != leading or access.op.indices[-1] is not column:
             raise UnsupportedOperation(
-                f"buffer %{buffer.name_hint} is read and written, but not at the same row in all places"
+                f"buffer %{buffer.name_hint} is read and written, but not at the same row in all places: {_INSTEAD}"
             )
         if access.bounds != accesses[0].bounds:
             raise UnsupportedOperation(f"{loop_name(access.loop)}: all loops over a row must have the same bounds")

@@ -99,7 +99,8 @@ class Allocator(Handle):
             return address
         raise OutOfDeviceMemory(
             f"{what} of {size} bytes does not fit into device memory: {self.free_bytes} bytes are free, "
-            f"{self.largest_free} in one piece; drop tables or open the device with a larger memory_bytes"
+            f"{self.largest_free} in one piece; drop tables, open the device with a larger "
+            "memory_bytes, or leave tables in the framework (budget=)"
         )
 
     def _take(self, room: int, alignment: int) -> int | None:

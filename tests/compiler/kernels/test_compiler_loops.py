@@ -403,7 +403,10 @@ scf.for %d = %c0 to %c8 step %c1 {
     ("write", "message"),
     [
         (PARTLY, "all loops over a row must have the same bounds"),
-        (OTHER_ROW, "buffer %out is read and written, but not at the same row in all places"),
+        (
+            OTHER_ROW,
+            "buffer %out is read and written, but not at the same row in all places: reads run ahead",
+        ),
     ],
     ids=["part of the row", "another row"],
 )
