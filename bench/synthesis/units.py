@@ -89,6 +89,15 @@ def _has_preadder(config: Config) -> bool:
     return bool(config.preadder)
 
 
+def _has_affine(config: Config) -> bool:
+    return config.has_affine
+
+
+def _head_products(cls: Any, config: Config) -> wiring.Component:
+    component: wiring.Component = cls(biases=bool(config.preadder))
+    return component
+
+
 def _is_quantised(config: Config) -> bool:
     return bool(config.quantised)
 
@@ -96,7 +105,8 @@ def _is_quantised(config: Config) -> bool:
 UNITS = (
     _unit("lane", "execute_unit.fpu.lane:Lane", DSP, make=_alone),
     _unit("pre-adder", "execute_unit.fpu.pre_adder:PreAdder", make=_alone, exists=_has_preadder),
-    _unit("head products", "execute_unit.vector.head_products:HeadProducts", DSP, make=_alone, exists=_has_preadder),
+    _unit("head products", "execute_unit.vector.head_products:HeadProducts", DSP, make=_head_products,
+          exists=_has_affine),
     _unit("row unpacker", "execute_unit.vector.unpack_rows:UnpackRows", exists=_is_quantised),
     _unit("reciprocal", "execute_unit.fpu.float_reciprocal:Reciprocal", make=_alone),
     _unit("token queue", "queues.fifo:Fifo", make=_queue("token_layout", "token_depth", sized=False)),

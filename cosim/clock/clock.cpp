@@ -140,6 +140,7 @@ void Clock::executed(const Instruction& bits, const Operation& operation, bool s
   one.data = static_cast<std::uint16_t>((bytes + LANE_BYTES * lanes - 1) / (LANE_BYTES * lanes));
   one.scalar_source = bits.a_kind == OperandKind::SCALAR_REGISTER;
   one.waits_for_head = popped.is_head;
+  one.adds_bias = operation.takes_head && config_.two_pass;
   const auto lines = [&](std::uint64_t queue) {  // rows of queue 1 are of elements of 32 bits
     const std::uint64_t size = queue ? elements * LANE_BYTES : bytes + popped.numbers * LANE_BYTES;
     return static_cast<std::uint16_t>((size + bus_ - 1) / bus_);

@@ -19,7 +19,7 @@ LanesTime::LanesTime(const Config& config, MemoryTime& memory, Queues& queues)
       memory_(memory),
       queues_(queues),
       loop_(config.preadder ? LANE : LANE / 2),
-      result_(config.preadder ? SELECT + 2 * LANE : SELECT + LANE),
+      result_(config.has_affine ? SELECT + 2 * LANE : SELECT + LANE),
       read_after_write_(result_ + 1),
       joined_(std::max<std::uint64_t>(1, config.lanes * LANE_BYTES / config.bus_bytes)) {}
 
@@ -140,7 +140,7 @@ bool LanesTime::pop(const Executed& one) {
       queues_.stalls[VECTOR_EMPTY] += there - at;
       at = there;
     }
-    if (n == 0) start_ = at;
+    if (n == 0) pass_first(one, at);
     for (unsigned queue = 0; queue < 2; ++queue)
       if (n < one.lines[queue]) {
         queues_.rows[queue].take(at);
@@ -150,6 +150,12 @@ bool LanesTime::pop(const Executed& one) {
   }
   lane_ = std::max(at, start_ + crowded(one));
   return true;
+}
+
+// Its first beat is there: the bias is added, before a beat is popped.
+void LanesTime::pass_first(const Executed& one, Time& at) {
+  start_ = at;
+  if (one.adds_bias) at += std::max(static_cast<Time>(one.beats), loop_);
 }
 
 // Cycles in which a reduction issues its beats, if these wait for each other's sums.
@@ -172,7 +178,7 @@ void LanesTime::join(const Executed& one, std::uint64_t n, std::uint64_t most, T
     at = ready_;
   }
   const std::uint64_t number = n / joined_, all = (most - 1) / joined_ + 1;
-  if (number == 0) start_ = at;
+  if (number == 0) pass_first(one, at);
   at += std::max<Time>(1, static_cast<Time>((number + 1) * one.beats / all - number * one.beats / all));
   taken_[beats_++ % AHEAD] = at;
 }

@@ -36,6 +36,7 @@ class LanesTime {
   bool begin(const Executed& one);
   bool pop(const Executed& one);
   void join(const Executed& one, std::uint64_t n, std::uint64_t most, Time there, Time& at);
+  void pass_first(const Executed& one, Time& at);
   Time crowded(const Executed& one) const;
   void combine();
   void finish(const Executed& one);

@@ -120,6 +120,7 @@ struct Executed {
   std::uint16_t data;      // beats that it stores
   std::uint16_t lines[2];  // popped of each vector queue
   std::uint8_t around;     // beats of partial results, if a beat waits for the one of the same ones; else 0
+  bool adds_bias;          // lanes take the row twice, first to add the bias, and pop it the second time
   bool waits_for_head;     // the first line of the row in front of queue 0 must be there
 };
 

@@ -63,7 +63,7 @@ inline bool is_legal(const Config& config, const Instruction& code) {
                                                         code.a_number % KEEP == code.b_number % KEEP));
   const Operation& operation = OPERATIONS[code.op];
   // An operation on a row with its head.
-  if (operation.takes_head && !(config.preadder && code.a_kind == OperandKind::QUEUE && is_converted(code.a_number) &&
+  if (operation.takes_head && !(config.has_affine && code.a_kind == OperandKind::QUEUE && is_converted(code.a_number) &&
                                 (one_number || b_absent)))
     return false;
   const bool takes_b = operation.uses_b || (operation.b_replaces_c && code.mode != Mode::REDUCE);

@@ -45,7 +45,7 @@ MAX_CONTEXTS = 1 << CONTEXT_BITS
 LEAST_DEALT = 128
 """Least places for bundles that are dealt: an eighth of them outlasts the steps on their way."""
 
-LEAST_PREADDER_LANES = 4
+LEAST_AFFINE_LANES = 4
 """Least lanes for which a row's head comes with elements of it, so that it takes no cycle of its own."""
 
 MAX_REGISTERS = 7
@@ -115,6 +115,9 @@ class Config:
     preadder
         1: each lane has an adder in front of it, and the machine has AFFINE; on 4 lanes or more, with quantised.
         Results of all operations come later then.
+    two_pass
+        1: the machine has AFFINE without pre-adders: its lanes take such a row twice, first to add the bias. On 4 lanes
+        or more, with quantised and not with preadder. Results of all operations come later then.
     scalars
         Scalar registers, at most 16. With 0 there are no scalar operations and no reductions.
     kept_beats
@@ -181,6 +184,7 @@ class Config:
     bfloat16: int = 0
     quantised: int = 0
     preadder: int = 0
+    two_pass: int = 0
     scalars: int = 0
     kept_beats: int = 0
     vector_beats: int = 512
@@ -259,14 +263,17 @@ class Config:
                 raise ValueError(f"{name} must be at least {least} where instructions are not 0, not {value!r}")
         if self.quantised and not self.scalars:
             raise ValueError(f"scalars must be at least 1 with quantised, not {self.scalars!r}")
-        if self.preadder and (self.lanes < LEAST_PREADDER_LANES or not self.quantised):
-            there = f"{self.lanes} lanes and quantised {self.quantised}"
-            raise ValueError(
-                f"preadder must be 0 but with at least {LEAST_PREADDER_LANES} lanes and quantised, not with {there}"
-            )
+        for name in ("preadder", "two_pass"):
+            if getattr(self, name) and (self.lanes < LEAST_AFFINE_LANES or not self.quantised):
+                there = f"{self.lanes} lanes and quantised {self.quantised}"
+                raise ValueError(
+                    f"{name} must be 0 but with at least {LEAST_AFFINE_LANES} lanes and quantised, not with {there}"
+                )
+        if self.preadder and self.two_pass:
+            raise ValueError("two_pass must be 0 with preadder, which adds the bias in the same pass, not 1")
         if self.rounds and self.lanes < 2:
             raise ValueError(f"lanes must be at least 2 with binary16 or bfloat16, not {self.lanes!r}")
-        for name in ("callbacks", "lengths", "scalars", "kept_beats", "binary16", "bfloat16", "quantised", "preadder"):
+        for name in ("callbacks", "lengths", "scalars", "kept_beats", *_OPTIONAL):
             value = getattr(self, name)
             if value and not self.executes:
                 raise ValueError(f"{name} must be 0 without an execute unit (instructions is 0), not {value!r}")
@@ -314,6 +321,11 @@ class Config:
     def float8(self) -> bool:
         """Rows can have numbers of 8 bits: what takes bytes off a row is there, and what makes binary32 of binary16."""
         return bool(self.quantised and self.binary16)
+
+    @property
+    def has_affine(self) -> bool:
+        """The machine has AFFINE, by pre-adders or in two passes."""
+        return bool(self.preadder or self.two_pass)
 
     @property
     def rounds(self) -> bool:
@@ -391,10 +403,9 @@ class Config:
     def hash(self) -> int:
         """32 bits that tell this machine from any other.
 
-        Of the types of rows only those that are 1 count, so that machines without have the hash of old.
+        Of ``_OPTIONAL`` fields only those that are 1 count, so that machines without have the hash of old.
         """
-        optional = ("binary16", "bfloat16", "quantised", "preadder")
-        text = repr(sorted((k, v) for k, v in asdict(self).items() if k != "name" and (v or k not in optional)))
+        text = repr(sorted((k, v) for k, v in asdict(self).items() if k != "name" and (v or k not in _OPTIONAL)))
         return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "little")
 
     @property
@@ -427,6 +438,9 @@ def _number(name: str, value: object, low: int, high: int) -> int:
     return value.__index__()
 
 
+_OPTIONAL = ("binary16", "bfloat16", "quantised", "preadder", "two_pass")
+"""Types of rows, and what the lanes do with these at once."""
+
 _NAME = re.compile(rf"[\w.-]{{1,{LONGEST_NAME}}}")
 
 _RANGES = (
@@ -434,8 +448,8 @@ _RANGES = (
     ("address_bits", 32, MOST_ADDRESS_BITS), ("registers", 3, MAX_REGISTERS), ("arguments", 16, 32),
     ("steps", 2, 32), ("callbacks", 0, 64), ("instructions", 0, 64),
     ("lengths", 0, 8), ("vector_registers", 2, 16), ("register_beats", 4, 256), ("scalars", 0, 16),
-    ("binary16", 0, 1), ("bfloat16", 0, 1), ("quantised", 0, 1), ("preadder", 0, 1), ("kept_beats", 0, 4096),
-    ("vector_beats", 2, 4096),
+    ("binary16", 0, 1), ("bfloat16", 0, 1), ("quantised", 0, 1), ("preadder", 0, 1), ("two_pass", 0, 1),
+    ("kept_beats", 0, 4096), ("vector_beats", 2, 4096),
     ("reorder_beats", 2, 8192), ("token_depth", 2, 4096), ("scalar_depth", 2, 4096), ("store_address_depth",
     2, 4096), ("store_beats", 4, 4096), ("lookahead_lines", 2, 256), ("lookahead_burst", 1, MAX_BURST),
     ("random_outstanding", 2, 64), ("port_requests", 2, 256), ("port_outstanding", 2, 64), ("row_groups", 1, 256),

@@ -52,7 +52,8 @@ class ExecuteUnit(wiring.Component):
     into ``loop`` cycles after it was last (from the start of a row to the start of the next), and be
     read as another operand after ``read_after_write``; if it was issued in fewer cycles the next row
     waits. A STORE takes no issue cycle. A division takes the row once, by a count that is not in the table of
-    ``Reciprocal`` twice; rows behind one whose quotient is stored go on until its dividend is there.
+    ``Reciprocal`` twice; rows behind one whose quotient is stored go on until its dividend is there. AFFINE without
+    pre-adders takes it twice, the second time ``loop`` cycles after the first or later.
 
     Instructions on scalars go the same way, as rows of one element. Those for the iterative unit leave the way to
     others until their result comes: only what names its register waits, and the next of them. A reduction accumulates
@@ -156,8 +157,12 @@ class ExecuteUnit(wiring.Component):
                 widen.head.eq(issue.present.head), widen.last.eq(issue.last),
                 widen.tail_bytes.eq(issue.present.row.tail_bytes), widen.clear.eq(self.launch),
             ]  # fmt: skip
-        if self.config.preadder:
-            m.d.comb += [widen.whole.eq(issue.present.affine), self._path.head.eq(widen.numbers)]
+        if self.config.has_affine:
+            whole: Value = issue.present.affine
+            if self.config.two_pass:
+                whole |= issue.biases
+                m.d.comb += widen.bias.eq(issue.biases)
+            m.d.comb += [widen.whole.eq(whole), self._path.head.eq(widen.numbers)]
         connect(m, flipped(self.vector0), widen.i)
         connect(m, widen.o, issue.vector0)
         m.d.comb += widen.kind.eq(issue.present.row.kind)
@@ -255,8 +260,11 @@ class ExecuteUnit(wiring.Component):
         runs, sends = Signal(), Signal()
         m.d.comb += [runs.eq(~self._stop & ~issue.active & ~self._combining), sends.eq(runs & hand_over.empty)]
         full = hand_over.waits & store.full
+        beat = issue.fire & ~issue.present.partial
+        if self.config.two_pass:
+            beat &= ~issue.biases
         m.d.sync += [
-            self.report.lane_beat.eq(issue.fire & ~issue.present.partial),
+            self.report.lane_beat.eq(beat),
             self.report.stall_token_empty.eq(
                 ~self._stop & self._front.empty & hand_over.empty & ~issue.active & ~self.tokens.valid
             ),

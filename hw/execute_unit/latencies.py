@@ -12,8 +12,8 @@ age                   what
 ``result``            the result leaves the lanes and is written; stores read
 ====================  =========================================================================
 
-In machines with pre-adders (``Config.preadder``) ``a`` and ``b`` wait for the product of a row's scale with its weight,
-which takes a lane's time, and ``c`` goes through the pre-adder on its way to the lane.
+In machines with AFFINE (``Config.has_affine``) ``a`` and ``b`` wait for the product of a row's scale with its weight,
+which takes a lane's time. With pre-adders ``c`` goes through these on its way to the lane.
 """
 
 from functools import cache
@@ -26,7 +26,7 @@ SELECT = 2
 
 
 class Latencies(NamedTuple):
-    """The ages of which the machine's pre-adders decide."""
+    """The ages that are not the same in all machines."""
 
     lane: int
     addend: int
@@ -46,7 +46,5 @@ class Latencies(NamedTuple):
 @cache
 def latencies(config: Config) -> Latencies:
     """Those of this machine."""
-    if config.preadder:
-        lane = SELECT + Lane.latency
-        return Latencies(lane, lane, lane + Lane.latency)
-    return Latencies(SELECT, SELECT + Lane.join, SELECT + Lane.latency)
+    lane = SELECT + Lane.latency if config.has_affine else SELECT
+    return Latencies(lane, lane if config.preadder else lane + Lane.join, lane + Lane.latency)

@@ -100,8 +100,8 @@ def issue_layout(config: Config) -> data.StructLayout:
     ``rounds``, if there are several types: operand ``a`` is rounded to that of the row.
 
     ``keeps``: the row that operand ``a`` pops is kept as well; ``kept``: operand ``a`` is the oldest that was.
-    ``head``, if there are any: operand ``a`` is a number of the head of the row in front. ``affine``, if there are
-    pre-adders: that row has its head, and operand ``b`` is a weight of both of its numbers; ``plain``: there is none.
+    ``head``, if there are any: operand ``a`` is a number of the head of the row in front. ``affine``, with
+    AFFINE: that row has its head, and operand ``b`` is a weight of both of its numbers; ``plain``: there is none.
 
     With ``indexed`` the scalar register ``index`` has the number of operand ``a``'s element, and the row waits for all
     results before it. ``reduces``: results go round ``area`` of the destination, and are added to from the second round
@@ -133,7 +133,7 @@ def issue_layout(config: Config) -> data.StructLayout:
             "keeps": 1,
             "kept": 1,
             **({"head": 1} if config.quantised else {}),
-            **({"affine": 1, "plain": 1} if config.preadder else {}),
+            **({"affine": 1, "plain": 1} if config.has_affine else {}),
             "divides": 1,
             "partial": 1,
             "destination": register_number(config),

@@ -94,7 +94,7 @@ class Operation:
         ``a`` is the row in front of a vector queue whose rows are converted, with its head, which is taken off it, or
         no row at all. ``b`` is one number, or 1.0 if it is absent (vector register 0): the head's are multiplied with
         it. What the operation computes from is the scale as ``b``, and ``c`` plus the bias. Only machines with
-        pre-adders have it.
+        ``Config.has_affine`` have it.
     rounds
         ``a`` is first rounded to the type of ``length``, as it is where it is stored, and widened again. Only machines
         that convert have it.
@@ -122,7 +122,7 @@ class Operation:
 
     def is_of(self, config: Config) -> bool:
         """Whether the machine has it."""
-        return bool((config.rounds or not self.rounds) and (config.preadder or not self.takes_head))
+        return bool((config.rounds or not self.rounds) and (config.has_affine or not self.takes_head))
 
     @property
     def has_result(self) -> bool:
@@ -305,7 +305,7 @@ OPERATIONS: Mapping[VectorOp, Operation] = {
         takes_head=True,
         note="`a` is a row of vector queue 0 with its head, `scale` and `bias`; `b` is one number, or absent (vector "
         "register 0) and 1.0. The products in brackets and the sum are rounded, then `fma`. Only machines with "
-        "pre-adders (`Config.preadder`) have it.",
+        "`Config.preadder` or `Config.two_pass` have it.",
     ),
 }
 """By code. An instruction with a code that has no row is illegal."""

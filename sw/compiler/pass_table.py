@@ -83,7 +83,7 @@ def make_pass(name: str, config: Config, bounds: str, opt: int = BEST) -> Module
     machine: Mapping[str, Mapping[str, object]] = {
         "lower-emb": {"bounds": bounds},
         "tile-columns": {"levels": config.levels, "line": config.bus_bytes, "whole": longest_whole(config)},
-        "convert-slcv-to-dlc": {"steps": config.steps, "preadder": bool(config.preadder)},
+        "convert-slcv-to-dlc": {"steps": config.steps, "affine": config.has_affine},
         "allocate-stream-registers": {"registers": config.registers, "configuration": config.name},
     }
     options = dict(machine.get(name, {}))

@@ -240,15 +240,27 @@ def test_sums_behind_each_other_wait_for_the_pre_adders() -> None:
     assert 400 * 4 < slow["cycles"] - fast["cycles"] < 400 * 6
 
 
+TWO_PASS = replace(Config.preset("narrow16"), name="two-pass", preadder=0, two_pass=1)
+
+
+@pytest.mark.parametrize("name", ["int8 sum 64", "int8 weighted 64", "int4 sum 64", "int4 weighted 64"])
+def test_two_passes_over_rows_of_four_beats_take_nine_cycles(name: str) -> None:
+    """Five until the first sum is there, and four."""
+    (typed,) = element_types.operations([name])
+    found = element_types.measure(typed, Machine(TWO_PASS, "ideal", "model"))
+    assert not found["verdict"] and 9 <= found["cycles_each"] <= 9.5
+
+
 @pytest.mark.rtl
 @pytest.mark.full
+@pytest.mark.parametrize("config", [Config.preset("narrow16"), TWO_PASS], ids=lambda config: config.name)
 @pytest.mark.parametrize("name", ["bf16 sum 16", "int8 weighted 16", "int8 sum 16", "bf16 mean 16"])
-def test_predictions_of_bags_of_narrow_types_are_near_the_rtl(name: str) -> None:
+def test_predictions_of_bags_of_narrow_types_are_near_the_rtl(name: str, config: Config) -> None:
     """One long bag of rows of a beat, and many short ones."""
     (typed,) = element_types.operations([name])
     for bags, pooling in ((1, 400), (40, 2)):
         small = replace(typed, rows=64, bags=bags, pooling=pooling)
-        machines = (Machine(Config.preset("narrow16"), "ideal", target) for target in ("verilator", "model"))
+        machines = (Machine(config, "ideal", target) for target in ("verilator", "model"))
         rtl, predicted = (element_types.measure(small, machine)["cycles"] for machine in machines)
         assert abs(predicted - rtl) <= 0.05 * rtl, (bags, rtl, predicted)
 

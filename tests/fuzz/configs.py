@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from daedal.hw.config.core import LEAST_PREADDER_LANES, Config
+from daedal.hw.config.core import LEAST_AFFINE_LANES, Config
 
 SMALL = Config(
     name="small", bus_bytes=8, lanes=1, ports=1, levels=2, registers=4, sequential_loads=(2, 1), random_loads=(1, 1),
@@ -70,6 +70,9 @@ NARROW = replace(TYPES, name="narrow", bus_bytes=8, register_beats=16, lanes=8)
 AFFINE = replace(TYPES, name="affine", preadder=1)
 """The same with pre-adders."""
 
+TWO_PASS = replace(TYPES, name="two-pass", two_pass=1)
+"""The same without, which takes rows with their heads twice."""
+
 WIDE_TYPES = replace(Config.preset("wide"), name="wide-types", binary16=1, bfloat16=1, quantised=1)
 """The preset ``wide`` with rows of all types: a line is a beat of 16 lanes, and holds most rows of narrow elements."""
 
@@ -80,6 +83,7 @@ BUILT = RTL | {
     "types": TYPES,
     "narrow": NARROW,
     "affine": AFFINE,
+    "two-pass": TWO_PASS,
     "wide-types": WIDE_TYPES,
 }
 """Configurations whose RTL is simulated when it is asked for."""
@@ -120,5 +124,6 @@ def random_config(rng: np.random.Generator) -> Config:
         binary16=below(0, 1) if lanes > 1 else 0, bfloat16=below(0, 1) if lanes > 1 else 0,
     )  # fmt: skip
     made = replace(made, quantised=below(0, 1)) if made.scalars else made
-    able_to_add = made.quantised and lanes >= LEAST_PREADDER_LANES
-    return replace(made, preadder=below(0, 1)) if able_to_add else made
+    if not made.quantised or lanes < LEAST_AFFINE_LANES:
+        return made
+    return replace(made, **[{}, {"preadder": 1}, {"two_pass": 1}][below(0, 2)])

@@ -1,6 +1,7 @@
 """Sixteen lanes, on narrow lines and on wide ones: RTL = emulator = PyTorch, bit for bit, for rows of every type."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -23,9 +24,13 @@ BAGS, LONG, WIDTH = 64, 32, 64
 
 
 NARROW16 = Config.preset("narrow16")
+TWO_PASS = [
+    replace(config, name=f"{config.name}-two-pass", preadder=0, two_pass=1) for config in (NARROW16, WIDE_TYPES)
+]
 MACHINES = [
     pytest.param((NARROW16, "ideal"), id="narrow16"),
     pytest.param((NARROW16, "ideal:latency=30,stall=0.2,seed=3,mixed=0"), id="narrow16-stalls"),
+    *(pytest.param((config, "ideal"), id=config.name, marks=pytest.mark.full) for config in TWO_PASS),
     pytest.param((WIDE_TYPES, "ideal"), id="wide", marks=pytest.mark.full),
     pytest.param((WIDE_TYPES, "litedram-ddr3-x64"), id="wide-ddr3", marks=pytest.mark.full),
 ]

@@ -119,7 +119,7 @@ class Decode(wiring.Component):
             *self._operand(issue.b, code.b),
             issue.b.zero.eq(~self._uses_b & ~adds_b),
         ]
-        if self.config.preadder:
+        if self.config.has_affine:
             affine = self._where(lambda row: row.takes_head)
             plain = affine & ~Value.cast(code.b).any()
             m.d.comb += [
@@ -191,7 +191,7 @@ class Decode(wiring.Component):
             self._bad_operand(code.b),
             both_pop & (((a_kind == OperandKind.QUEUE) & same_number) | (a_kind == OperandKind.SCALAR)),
             ~self._uses_b & ~self._may_add_b & Value.cast(code.b).any(),
-            *([self._bad_head()] if config.preadder else []),
+            *([self._bad_head()] if config.has_affine else []),
             code.length >= config.lengths,
             Mux(code.indexed, code.element >= config.scalars, code.element.any()),
             self._bad_mode(),

@@ -8,9 +8,11 @@ from amaranth.utils import exact_log2
 
 from daedal.hw.config.core import Config
 from daedal.hw.execute_unit.fpu.float_divide import Factor
+from daedal.hw.execute_unit.fpu.lane_op import LaneOp
 from daedal.hw.execute_unit.frontend.scoreboard import Scoreboard, near_wait
 from daedal.hw.execute_unit.latencies import latencies
 from daedal.hw.execute_unit.stage_layouts import is_long, issue_layout, partial_beats
+from daedal.hw.execute_unit.vector.pass_order import PassOrder
 from daedal.hw.interfaces import lane_beat_stream
 from daedal.hw.isa.elements import LANE
 from daedal.hw.isa.instructions import OperandKind
@@ -31,6 +33,9 @@ class BeatIssue(wiring.Component):
 
     A row is taken when its first beat will find the results it reads; before each beat it waits for the beats it pops.
     The next row is taken with the last beat, so rows follow each other without a gap.
+
+    With ``Config.two_pass`` a row of AFFINE is issued twice: the bias is added to ``c`` and nothing is popped; ``loop``
+    cycles later or more the row, which is popped then, is added to that.
 
     Members
     -------
@@ -53,6 +58,8 @@ class BeatIssue(wiring.Component):
     begins : ``Out(1)``
         A beat of a division by a long reciprocal is issued for the first of two times. The second one follows at once,
         or it begins again.
+    biases : ``Out(1)``, with two passes
+        The beat is one of the first of them, and takes the bias of the row in front of queue 0.
     present : ``Out(issue_layout(config))``; beat : ``Out(range(register_beats))``
         Its row and its number in that.
     last : ``Out(1)``
@@ -102,6 +109,7 @@ class BeatIssue(wiring.Component):
                 "beat": Out(range(config.register_beats)),
                 "flying": In(1),
                 "element": In(LANE.bits),
+                **({"biases": Out(1)} if config.two_pass else {}),
                 **{name: Out(1) for name in STATES},
             }
         )
@@ -114,6 +122,10 @@ class BeatIssue(wiring.Component):
         # A row that has waited is taken in a cycle in which nothing is issued.
         m.d.sync += [goes_on.eq(self.fire & ~last), waited.eq(conflicts)]
         unwritten, waits = row.kept & ~self.kept.valid, Signal()
+        ended, early = self.fire & last, crowded | unwritten
+        if self.config.two_pass:
+            m.submodules.order = self._order = PassOrder(self.config)
+            ended, early = ended & ~self._order.is_first, early | self._order.rests
         beyond, looked, unknown, able = Signal(), Signal(), Signal(), Signal()
         half, begun = Signal(), Signal()
         m.d.sync += begun.eq(self.begins)
@@ -122,7 +134,7 @@ class BeatIssue(wiring.Component):
             conflicts.eq(self._conflicts(m)),
             crowded.eq(self._crowded(m)),
             self.flows.eq(goes_on & ~crowded & ~(last & row.reduces)),
-            waits.eq(crowded | unwritten),
+            waits.eq(early),
             self.hazard.eq(~self.combining & Mux(self.active, waits, self.i.valid & (conflicts | waited))),
             self.no_room.eq(self.active & first & ~self.halt & ~self.fits),
             # The element is looked at a cycle before it is used.
@@ -134,7 +146,7 @@ class BeatIssue(wiring.Component):
             self.fire.eq(able & ~self.combining & ~missing & ~half),
             self.begins.eq(able & ~self.combining & half),
             half.eq(row.divides & self.held_factor.long & ~begun),
-            self.busy.eq(self.active & ~(self.fire & last)),
+            self.busy.eq(self.active & ~ended),
             self.i.ready.eq(~self.busy & ~conflicts),
         ]
         self._pop(m, ready, last, missing)
@@ -150,7 +162,24 @@ class BeatIssue(wiring.Component):
                 self.held_factor.eq(self.factor),
                 self.beat.eq(0), first.eq(1), last.eq(self.i.payload.row.last_beat == 0),
             ]  # fmt: skip
+        if self.config.two_pass:
+            self._turn(m)
         return m
+
+    def _turn(self, m: Module) -> None:
+        """The first pass over a row adds the bias, and the second one the row to what that gave."""
+        order, row, new = self._order, self.present, self.i.payload
+        m.d.comb += [
+            order.takes.eq(~self.busy), order.twice.eq(new.affine), order.ends.eq(self.fire & self.last),
+            order.last_beat.eq(row.row.last_beat), self.biases.eq(order.is_first),
+        ]  # fmt: skip
+        with m.If(order.turns):
+            m.d.sync += [
+                row.affine.eq(1), row.op.eq(LaneOp.FMA), row.c.eq(row.destination), row.c_used.eq(1),
+                self.beat.eq(0), self.last.eq(row.row.last_beat == 0),
+            ]  # fmt: skip
+        with m.If(~self.busy & new.affine):
+            m.d.sync += [row.affine.eq(0), row.op.eq(Mux(new.plain, LaneOp.ADD, LaneOp.MUL_ADD))]
 
     def _conflicts(self, m: Module) -> Signal:
         """Whether results would be missing that the next row needs, if the present one ends in this cycle."""
@@ -240,9 +269,10 @@ class BeatIssue(wiring.Component):
             # A row of 16-bit elements comes in granules, each of two of them: an odd one has one more behind it.
             is_odd = row.row.kind.any() & ~(row.head if self.config.quantised else Const(0))
             m.d.comb += whole.eq(expected + Mux(is_odd, expected & LANE.bytes, 0))
+        pops0 = needs[0] & ~self.biases if self.config.two_pass else needs[0]
         found = []
         for queue, size, wrong, pops in (
-            (self.vector0, whole, self.misframed0, needs[0]),
+            (self.vector0, whole, self.misframed0, pops0),
             (self.vector1, expected, self.misframed1, needs[1]),
             (self.kept, expected, self.misframed_kept, row.kept),
         ):

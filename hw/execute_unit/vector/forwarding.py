@@ -97,7 +97,7 @@ class Forwarding(wiring.Component):
         chosen = register(m, Mux(adds_b, self.b, constant), "b_or_constant")
         wait = self._times.addend - 1 - SELECT
         late: Value
-        if self.config.preadder:
+        if self.config.has_affine:
             late = delayed(m, chosen, "b_late", cycles=wait)
         else:
             late = register(m, chosen, "b_late", cycles=wait)

@@ -15,6 +15,11 @@ from daedal.hw.isa.elements import LANE
 class HeadProducts(wiring.Component):
     """Rounded products, one pair per cycle, ``latency`` cycles later.
 
+    Parameters
+    ----------
+    biases
+        Whether there is the product with the bias.
+
     Members
     -------
     scale, bias, weight : ``In(32)``; plain : ``In(1)``
@@ -34,18 +39,27 @@ class HeadProducts(wiring.Component):
 
     latency = Lane.latency
 
+    def __init__(self, *, biases: bool = True) -> None:
+        self._biases = biases
+        super().__init__()
+
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
         weight: Value = Mux(self.plain, ONE, self.weight)
         m.submodules.scaling = scaling = Lane()
-        m.submodules.product = product = FloatProduct()
         m.d.comb += [
             scaling.op.eq(LaneOp.MUL),
             scaling.a.eq(self.scale),
             scaling.b.eq(weight),
             self.scaled.eq(scaling.o),
-            product.rounds.eq(1),
         ]
+        if self._biases:
+            self._bias(m, weight)
+        return m
+
+    def _bias(self, m: Module, weight: Value) -> None:
+        m.submodules.product = product = FloatProduct()
+        m.d.comb += product.rounds.eq(1)
         for factor, hidden, value, name in (
             (product.a, product.a_hidden, self.bias, "bias"),
             (product.b, product.b_hidden, weight, "weight"),
@@ -56,4 +70,3 @@ class HeadProducts(wiring.Component):
                 hidden.eq(register(m, Float32(early).hidden(), f"{name}_hidden")),
             ]
         connect(m, product.o, flipped(self.biased))
-        return m

@@ -28,8 +28,9 @@ class LaneArray(wiring.Component):
         What to do with the beat that is issued in this cycle: see ``Lane``.
     kind : ``In(2)``, if rows have several types
         With ``op``: the type that ``a`` is rounded to before all else, a ``LengthField``.
-    affine, plain : ``In(1)``; head : ``In(64)``, if there are pre-adders
-        With ``op``: ``b`` is the row's weight, or that is 1.0; its scale and bias.
+    affine, plain : ``In(1)``; head : ``In(64)``, with AFFINE
+        With ``op``: ``b`` is the row's weight, or that is 1.0; its scale and bias. The scale times the weight is the
+        second factor; the bias times the weight is what pre-adders add before.
     a, b : ``In(8 * lane_bytes)``
         Operands, ``SELECT`` cycles after the issue.
     c : ``In(8 * lane_bytes)``
@@ -52,7 +53,7 @@ class LaneArray(wiring.Component):
                 "cuts": In(1),
                 "carries": In(1),
                 **({"kind": In(2)} if config.rounds else {}),
-                **({"affine": In(1), "plain": In(1), "head": In(HEAD_WORDS * LANE.bits)} if config.preadder else {}),
+                **({"affine": In(1), "plain": In(1), "head": In(HEAD_WORDS * LANE.bits)} if config.has_affine else {}),
                 "a": In(width),
                 "b": In(width),
                 "c": In(width),
@@ -91,14 +92,14 @@ class LaneArray(wiring.Component):
                 lane.chain.eq(self.chain[n]),
                 self.o.word_select(n, LANE.bits).eq(lane.o),
             ]
-        if self.config.preadder:
-            self._add_before(m)
+        if self.config.has_affine:
+            self._scale(m)
         return m
 
-    def _add_before(self, m: Module) -> None:
-        """Scales as second factors, and addends by way of the pre-adders."""
+    def _scale(self, m: Module) -> None:
+        """Scales as second factors, and addends by way of the pre-adders, if there are any."""
         times = latencies(self.config)
-        m.submodules.products = products = HeadProducts()
+        m.submodules.products = products = HeadProducts(biases=bool(self.config.preadder))
         second = delayed(m, self.b, "b_late", cycles=times.lane - SELECT)
         affine = register(m, self.affine, "affine_now", cycles=times.lane)
         head = register(m, self.head, "head_now", cycles=SELECT)
@@ -109,17 +110,19 @@ class LaneArray(wiring.Component):
         ]
         for n in range(self.config.lanes):
             lane = getattr(m.submodules, f"lane{n}")
-            m.submodules[f"before{n}"] = before = PreAdder()
-            m.d.comb += [
-                *(
-                    getattr(before.product, name).eq(getattr(products.biased, name))
-                    for name in ProductSignature.members
-                ),
-                before.adds.eq(affine),
-                before.c.eq(self.c.word_select(n, LANE.bits)),
-                before.chain.eq(self.chain[n]),
-                before.result.eq(lane.o),
-                lane.b.eq(Mux(affine, products.scaled, second.word_select(n, LANE.bits))),
-                lane.c.eq(before.o),
-                lane.chain.eq(0),
-            ]
+            before = self._add_before(m, n, products, affine) if self.config.preadder else None
+            m.d.comb += lane.b.eq(Mux(affine, products.scaled, second.word_select(n, LANE.bits)))
+            if before is not None:
+                m.d.comb += [lane.c.eq(before.o), lane.chain.eq(0)]
+
+    def _add_before(self, m: Module, n: int, products: HeadProducts, affine: Value) -> PreAdder:
+        """The pre-adder of a lane."""
+        m.submodules[f"before{n}"] = before = PreAdder()
+        m.d.comb += [
+            *(getattr(before.product, name).eq(getattr(products.biased, name)) for name in ProductSignature.members),
+            before.adds.eq(affine),
+            before.c.eq(self.c.word_select(n, LANE.bits)),
+            before.chain.eq(self.chain[n]),
+            before.result.eq(getattr(m.submodules, f"lane{n}").o),
+        ]
+        return before

@@ -36,8 +36,10 @@ class UnpackRows(wiring.Component):
         Beats as they lie in memory.
     kind : ``In(kind_bits(config))``; head : ``In(1)``
         The type of the row of which a beat is taken, a ``LengthField``; instead a number of its head is, in all lanes.
-    whole : ``In(1)``, if there are pre-adders
+    whole : ``In(1)``, with AFFINE
         Or the row is taken with its head, of which both numbers are at ``numbers`` with each of its beats.
+    bias : ``In(1)``, if that takes two passes
+        With it, before the first beat is taken: the second number of the head is in all lanes instead.
     last : ``In(1)``; tail_bytes : ``In(range(lane_bytes + 1))``
         The number of a head is taken with the beat that is the last one, and is in as many bytes as are wanted there.
     clear : ``In(1)``
@@ -57,7 +59,8 @@ class UnpackRows(wiring.Component):
                 "last": In(1),
                 "tail_bytes": In(range(config.lane_bytes + 1)),
                 "clear": In(1),
-                **({"whole": In(1), "numbers": Out(HEAD_WORDS * LANE.bits)} if config.preadder else {}),
+                **({"whole": In(1), "numbers": Out(HEAD_WORDS * LANE.bits)} if config.has_affine else {}),
+                **({"bias": In(1)} if config.two_pass else {}),
                 "o": Out(lane_beat_stream(config)),
             }
         )
@@ -95,7 +98,7 @@ class UnpackRows(wiring.Component):
         if before:
             goes_on = Signal()
             m.d.comb += [
-                straddles.eq(headed & (self.kind == LengthField.UNSIGNED8.value) & ~self.head),
+                straddles.eq(headed & (self.kind == LengthField.UNSIGNED8.value) & ~self._takes_number()),
                 goes_on.eq(straddles & ~beat.last),
                 final.eq(Mux(goes_on, after + before >= end, over)),
             ]
@@ -110,7 +113,7 @@ class UnpackRows(wiring.Component):
     def _place(self, m: Module, at: Signal, heads: Signal) -> tuple[Value, Value, Value]:
         """Where in the beat elements are taken; whether they are a row's first, with the head; whether that is gone."""
         gone = heads == HEAD_WORDS
-        if not self.config.preadder:
+        if not self.config.has_affine:
             return at, Const(0), gone
         begun, first, numbers = Signal(), Signal(), Signal.like(self.numbers)
         found = self.i.payload.data[: len(numbers)]
@@ -121,12 +124,20 @@ class UnpackRows(wiring.Component):
             m.d.sync += begun.eq(self.whole & ~self.o.payload.last)
             with m.If(first):
                 m.d.sync += numbers.eq(found)
-        return Mux(first, HEAD_WORDS * _UNITS // self.config.lanes, at), first, gone | first
+        number = _UNITS // self.config.lanes
+        start: Value | int = HEAD_WORDS * number
+        if self.config.two_pass:
+            start = Mux(self.bias, number, start)
+        return Mux(first, start, at), first, gone | first
+
+    def _takes_number(self) -> Value:
+        """Whether a number of a head is wanted."""
+        return self.head | self.bias if self.config.two_pass else self.head
 
     def _bad(self, heads: Signal, first: Value, is_unsigned: Signal, ends: Value, end: Signal) -> Value:
         """Whether this is not how the row can be taken."""
         row = (heads != 0) & ~((heads == HEAD_WORDS) & is_unsigned)
-        if self.config.preadder:
+        if self.config.has_affine:
             none = end <= HEAD_WORDS * _UNITS // self.config.lanes
             row = Mux(self.whole, ~is_unsigned | (first & (heads.any() | none)), row)
         return Mux(self.head, (heads == HEAD_WORDS) | ends, row)
@@ -177,7 +188,7 @@ class UnpackRows(wiring.Component):
                 integer = Mux(self.kind == kind.value, parts[bits].word_select(n, bits), integer)
             m.d.comb += unsigned.i.eq(integer)
             number = parts[LANE.bits // lanes]
-            elements.append(Mux(self.head, number, Mux(is_unsigned, unsigned.o, element)))
+            elements.append(Mux(self._takes_number(), number, Mux(is_unsigned, unsigned.o, element)))
         return Cat(*elements)
 
     def _narrow(self, parts: dict[int, Value], n: int) -> Value:

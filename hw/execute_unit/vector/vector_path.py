@@ -47,7 +47,7 @@ class VectorPath(wiring.Component):
         For the iterative unit, which must be ready.
     vector0, vector1 : ``In(8 * lane_bytes)``
         The beats popped in this cycle.
-    head : ``In(64)``, if there are pre-adders
+    head : ``In(64)``, with AFFINE
         Scale and bias of the row of ``vector0``.
     kept : ``In(8 * lane_bytes)``; popped : ``Out(8 * lane_bytes)``
         The beat that was kept and is popped in this cycle; the beat that operand ``a`` popped in the cycle before.
@@ -74,7 +74,7 @@ class VectorPath(wiring.Component):
                 "element": Out(LANE.bits),
                 "request": Out(IterativeRequest),
                 "request_valid": Out(1),
-                **({"head": In(HEAD_WORDS * LANE.bits)} if config.preadder else {}),
+                **({"head": In(HEAD_WORDS * LANE.bits)} if config.has_affine else {}),
                 "vector0": In(width),
                 "vector1": In(width),
                 "kept": In(width),
@@ -120,7 +120,7 @@ class VectorPath(wiring.Component):
         self._compute(m, lanes)
         if self.config.rounds:
             m.d.comb += lanes.kind.eq(Mux(row.rounds, row.row.kind, LengthField.ELEMENTS.value))
-        if self.config.preadder:
+        if self.config.has_affine:
             m.d.comb += [lanes.affine.eq(row.affine), lanes.plain.eq(row.plain), lanes.head.eq(self.head)]
         m.d.comb += [
             lanes.a.eq(a.o),
@@ -153,7 +153,7 @@ class VectorPath(wiring.Component):
             ]  # fmt: skip
             if self.config.rounds:
                 m.d.comb += row.rounds.eq(0)
-            if self.config.preadder:
+            if self.config.has_affine:
                 m.d.comb += row.affine.eq(0)
 
     def _at(self, register: Value, beat: Value) -> Value:

@@ -45,7 +45,7 @@ _MODULES = (
 )
 _KEYWORDS = frozenset({"register", "signed", "unsigned", "operator", "default", "switch", "union", "and", "or", "not"})
 _DERIVED = ("hash", "place_bits", "vl_max", "context_count", "context_beats", "rotating_registers", "rotating_scalars",
-            "octets")  # fmt: skip
+            "octets", "has_affine")  # fmt: skip
 _TABLES = {"memory_bits": address_mapping.class_table, "granules": address_mapping.granules}
 """Arrays of the C++ ``Config`` behind its other members, as long as the default configuration's, which no other's are
 longer than."""

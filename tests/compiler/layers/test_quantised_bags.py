@@ -22,7 +22,9 @@ from tests.fuzz.configs import SMALL
 
 EDGE = replace(Config.preset("edge"), name="edge-quantised", quantised=1)
 AFFINE = replace(EDGE, name="edge-affine", preadder=1)
+TWO_PASS = replace(EDGE, name="edge-two-pass", two_pass=1)
 TINY = replace(SMALL, name="small-quantised", lanes=2, vector_registers=4, quantised=1)
+TWICE = replace(TINY, name="small-two-pass", bus_bytes=16, lanes=4, register_beats=16, two_pass=1)
 NAMES = {8: "byte", 4: "4bit", 2: "2bit"}
 WIDTHS = {8: (1, 4, 7, 16, 50, 64), 4: (2, 8, 14, 36, 64), 2: (4, 16, 20, 60)}
 
@@ -85,9 +87,10 @@ def test_random_bags(part: int, quantised: daedal.Device) -> None:
         assert len(executable.offloaded) == 1
 
 
-def test_whole_rows(rng: np.random.Generator) -> None:
-    """On a machine with pre-adders each row is one instruction, whose weight is sent once."""
-    with daedal.Device.open("emulator", config=AFFINE) as device:
+@pytest.mark.parametrize("config", [AFFINE, TWO_PASS], ids=lambda config: config.name)
+def test_whole_rows(config: Config, rng: np.random.Generator) -> None:
+    """On a machine with AFFINE each row is one instruction, whose weight is sent once."""
+    with daedal.Device.open("emulator", config=config) as device:
         for _ in range(15):
             layer, inputs = random_layer(rng)
             executable = daedal.compile(layer, inputs, device=device)
@@ -179,13 +182,14 @@ def test_every_level_of_a_list_gives_the_same(kind: str) -> None:
 
 @pytest.mark.rtl
 @pytest.mark.slow
+@pytest.mark.parametrize("config", [TINY, TWICE], ids=lambda config: config.name)
 @pytest.mark.parametrize("memory", ["ideal", "ideal:latency=30,stall=0.3,seed=5"])
-def test_rtl(memory: str) -> None:
+def test_rtl(memory: str, config: Config) -> None:
     """RTL = emulator = PyTorch, by the same program."""
     rng = np.random.default_rng(48)
     with (
-        daedal.Device.open("verilator", config=TINY, memory=memory) as rtl,
-        daedal.Device.open("emulator", config=TINY) as emulator,
+        daedal.Device.open("verilator", config=config, memory=memory) as rtl,
+        daedal.Device.open("emulator", config=config) as emulator,
     ):
         for _ in range(12):
             layer, inputs = random_layer(rng)
@@ -259,5 +263,11 @@ def test_what_is_refused(quantised: daedal.Device) -> None:
 
 def test_configurations() -> None:
     assert replace(Config.preset("wide"), quantised=1).hash != Config.preset("wide").hash
+    with pytest.raises(
+        ValueError, match="two_pass must be 0 but with at least 4 lanes and quantised, not with 2 lanes"
+    ):
+        replace(TINY, two_pass=1)
+    with pytest.raises(ValueError, match="two_pass must be 0 with preadder"):
+        replace(AFFINE, two_pass=1)
     with pytest.raises(ValueError, match="scalars must be at least 1 with quantised, not 0"):
         replace(Config.preset("edge"), scalars=0, quantised=1)

@@ -186,7 +186,7 @@ class Callbacks:
 
     def may_be_whole(self, shape: Shape) -> bool:
         """Whether one instruction is to take rows of this shape with their heads."""
-        return bool(self.dice.config.preadder) and self.may_have_heads(shape) and self.dice.chance(0.6)
+        return self.dice.config.has_affine and self.may_have_heads(shape) and self.dice.chance(0.6)
 
     def may_have_heads(self, shape: Shape) -> bool:
         """Whether rows of this shape are to have heads, as most unsigned ones."""

@@ -53,7 +53,7 @@ async def every_number_of_elements(dut, idle, pause):
 
 @cocotb.test()
 async def rows_follow_each_other(dut):
-    """A row takes a cycle for each of its beats, its head none; short ones wait for the sum before."""
+    """A row takes a cycle for each of its beats, or two, its head none; short ones wait for the sum before."""
     config = bench_config()
     for beats in (1, 4, 16):
         elements = beats * config.lanes
@@ -65,7 +65,22 @@ async def rows_follow_each_other(dut):
                 driver = await run(dut, lengths, [[affine(n, **members)], [STORE]], [0] * 20 + [1], kinds)
                 took = (driver.last_beat - driver.first_beat + 1) / 20
                 # A beat of memory may have less than its share of elements behind a head.
-                assert took <= max(beats + 1, latencies(config).loop)
+                assert driver.counts["lane_beat"] == 20 * beats
+                assert took <= (1 + config.two_pass) * max(beats + 1, latencies(config).loop)
+
+
+@cocotb.test()
+async def rows_of_other_bags_do_not_wait(dut):
+    """In two passes over a row the second one waits for the first; a row for another register follows at once."""
+    config = bench_config()
+    for beats in (1, 4):
+        lengths, kinds = stored(beats * config.lanes)
+        for n in range(1, len(lengths)):
+            callbacks = [[affine(n)], [affine(n, c=2, destination=2)], [STORE]]
+            driver = await run(dut, lengths, callbacks, [0, 1] * 10 + [2], kinds)
+            took = (driver.last_beat - driver.first_beat + 1) / 20
+            passes = max(beats, latencies(config).loop) + beats if config.two_pass else max(beats, 5)
+            assert took <= passes + 0.5, (beats, n, took)
 
 
 @cocotb.test()

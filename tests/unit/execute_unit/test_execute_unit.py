@@ -47,6 +47,11 @@ AFFINE = [
 ]
 """The same with pre-adders: heads that are half of a beat or less."""
 
+TWO_PASS = [
+    replace(config, name=config.name.replace("affine", "two-pass"), preadder=0, two_pass=1) for config in AFFINE
+]
+"""Without them."""
+
 WIDE_TYPES = [
     replace(WIDE, name="wide-types", binary16=1, bfloat16=1, quantised=1),
     replace(WIDE, name="wide-affine", binary16=1, bfloat16=1, quantised=1, preadder=1),
@@ -63,8 +68,8 @@ UNITS = [
     *(pytest.param(HALVES, bench, marks=pytest.mark.full) for bench in ("bench_narrow", "bench_execute_unit")),
     *((QUANTISED, bench) for bench in ("bench_unsigned", "bench_narrow", "bench_execute_unit")),
     *((config, "bench_unsigned") for config in UNSIGNED),
-    *((config, "bench_affine") for config in AFFINE),
-    *((AFFINE[0], bench) for bench in ("bench_execute_unit", "bench_scalars")),
+    *((config, "bench_affine") for config in AFFINE + TWO_PASS),
+    *((config, bench) for config in (AFFINE[0], TWO_PASS[0]) for bench in ("bench_execute_unit", "bench_scalars")),
     *(pytest.param(WIDE_TYPES[0], bench, marks=pytest.mark.full) for bench in ("bench_unsigned", "bench_narrow")),
     *(pytest.param(WIDE_TYPES[1], bench, marks=pytest.mark.full) for bench in ("bench_unsigned", "bench_affine")),
     pytest.param(EDGE, "bench_execute_unit", marks=pytest.mark.full),

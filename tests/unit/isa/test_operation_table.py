@@ -81,9 +81,10 @@ def plainest(op: VectorOp, mode: Mode) -> int:
 CONFIGS = {name: Config.preset(name) for name in ("ddr3", "edge", "minimum")}
 CONFIGS |= {"halves": replace(CONFIGS["edge"], name="halves", binary16=1)}
 CONFIGS |= {"affine": replace(CONFIGS["edge"], name="affine", quantised=1, preadder=1)}
+CONFIGS |= {"two-pass": replace(CONFIGS["edge"], name="two-pass", quantised=1, two_pass=1)}
 
 
-@pytest.mark.parametrize("config", ["ddr3", "edge", "halves", "affine"])
+@pytest.mark.parametrize("config", ["ddr3", "edge", "halves", "affine", "two-pass"])
 @pytest.mark.parametrize("judges", JUDGES)
 def test_every_row_is_legal_in_its_modes_only(judges: Callable[[Config, Table], Judge], config: str) -> None:
     asked = [(op, mode) for op in OPERATIONS for mode in Mode]

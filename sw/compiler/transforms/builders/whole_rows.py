@@ -1,4 +1,4 @@
-"""Sums of quantised rows that one instruction does, on machines with pre-adders: ``narrow.affine``."""
+"""Sums of quantised rows that one instruction does, on machines that have it: ``narrow.affine``."""
 
 from xdsl.dialects import arith, func, math, vector
 from xdsl.ir import Operation, SSAValue

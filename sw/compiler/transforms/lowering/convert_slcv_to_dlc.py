@@ -310,7 +310,7 @@ class ConvertSlcvToDlc(ModulePass):
         of them. 0: all rows come through one queue.
     streams
         Whether rows that are only copied go straight from memory to memory.
-    preadder
+    affine
         Whether one instruction adds a quantised row.
     """
 
@@ -319,7 +319,7 @@ class ConvertSlcvToDlc(ModulePass):
     steps: int = 16
     lockstep: int = 0
     streams: bool = True
-    preadder: bool = False
+    affine: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Separate every function."""
@@ -329,7 +329,7 @@ class ConvertSlcvToDlc(ModulePass):
                 new = func.FuncOp(function.sym_name.data, ([], []), Region(body))
                 op.body.block.insert_op_before(new, function)
                 Rewriter.erase_op(function)
-                if self.preadder:
+                if self.affine:
                     take_whole_rows(new)
                 _remove_unused(new)
 
