@@ -10,6 +10,7 @@ constexpr Time LANE = 10, SELECT = 2;  // a lane's pipeline, and what is in fron
 constexpr Time TOKEN_TO_ISSUE = 7;
 constexpr Time LINE_TO_LANES = 3;   // from the return bus
 constexpr Time TREE = 50, TREE_BEATS = 5, TREE_STEP = 18;
+constexpr Time OCTET_TREE = 74;  // its beats wait for cycles in which no row has one
 constexpr Time ANSWER = 6;  // more than the iterative unit takes until its answer goes through the lanes, as a row of one
 
 }  // namespace
@@ -208,7 +209,7 @@ void LanesTime::finish(const Executed& one) {
   } else {
     Time there = last + read_after_write_;
     if (one.work == Work::REDUCE) {
-      there = last + TREE;
+      there = last + (one.around ? OCTET_TREE : TREE);
       if (one.around) {
         for (Time step = 1; step <= 3; ++step)
           tree_.push_back({last + TREE_STEP * step + 4, step == 3 ? Time{1} : Time{one.around}});

@@ -185,11 +185,11 @@ def _place_all(device: Device, arena: Arena, kernel: Kernel, sources: Mapping[st
         if isinstance(source, Table):
             check_buffer(spec, (source.rows, source.dim), source.dtype)
             strides = (source.pitch, array_type(source.dtype).itemsize)
-            placed[name] = Buffer(source.address, (source.rows, source.dim), strides)
+            placed[name] = _in_memory(spec, Buffer(source.address, (source.rows, source.dim), strides))
             continue
         if isinstance(source, Buffer):
             check_buffer(spec, source.shape, spec.dtype)
-            placed[name] = source
+            placed[name] = _in_memory(spec, source)
             continue
         content = contents[name]
         if name in outputs and name not in addresses:
@@ -202,6 +202,19 @@ def _place_all(device: Device, arena: Arena, kernel: Kernel, sources: Mapping[st
             arena.fill(addresses[name], content.array)
         placed[name] = Buffer(addresses[name], content.shape, content.strides)
     return placed
+
+
+def _in_memory(spec: BufferSpec, buffer: Buffer) -> Buffer:
+    """A buffer in device memory. UnsupportedOperation if its elements are not where the kernel looks for them."""
+    wanted = _contiguous(buffer.shape, array_type(spec.dtype).itemsize)
+    if spec.has_free_pitch:
+        wanted = (*buffer.strides[:-1], *wanted[-1:])
+    if buffer.strides != wanted:
+        raise UnsupportedOperation(
+            f"buffer {spec.name!r} must have steps of {wanted} bytes, not {buffer.strides}: the kernel has no argument "
+            "for others"
+        )
+    return buffer
 
 
 def _content(device: Device, spec: BufferSpec, source: Any) -> _Content:

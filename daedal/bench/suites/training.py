@@ -103,7 +103,7 @@ def coalesced(batch: Batch) -> Step:
     """``coalesce()`` of a sparse gradient."""
     parts = segments(batch.indices, batch.sorted_by_torch())
     expected = batch.sparse().coalesce().values().numpy()
-    arguments = (np.zeros_like(expected), batch.grad, parts.ends, parts.order)
+    arguments = (np.zeros_like(expected), batch.grad, *parts.begun(parts.order))
     return Step(gradients.coalesced, arguments, expected, lambda: batch.sparse().coalesce())
 
 

@@ -12,9 +12,9 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import IndexType, IntegerAttr
 from xdsl.ir import Operation, SSAValue
 
+from daedal.compiler.backend.instruction_order import LANE
 from daedal.compiler.backend.operands import STORES, Code, Instruction, mode, operand
 from daedal.compiler.backend.row_stages import Stages
-from daedal.compiler.backend.staged_code import RESULT_CYCLES
 from daedal.compiler.dialects import dlc, slc
 from daedal.hw.config.core import Config
 from daedal.hw.isa.instructions import PARTIAL_SUMS, Mode, OperandKind
@@ -36,7 +36,7 @@ def sums_wait(code: Code, event: dlc.EventOp, beats: Callable[[Instruction], int
     sums = [n for n, one in enumerate(code) if mode(one) is Mode.REDUCE]
     if not sums:
         return False
-    gap = RESULT_CYCLES["lane"] - min(beats(code[n]) for n in sums)
+    gap = LANE - min(beats(code[n]) for n in sums)
     behind = sum(beats(one) for one in code[sums[-1] + 1 :] if one["op"] not in STORES)
     fetches = [op for op in event.body.block.ops if isinstance(op, dlc.FetchOp)]
     lines = sum(-(-op.bytes.value.data // config.bus_bytes) for op in fetches)

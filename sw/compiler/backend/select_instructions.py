@@ -420,7 +420,7 @@ class CallbackSelection:
             other = add.rhs if add.lhs is op.result else add.lhs
             if other is not op.result and not self._is_waiting_product(other) and self._is_undisturbed(op, add):
                 return
-        self._finish(op, VectorOp.MULTIPLY, **self._factors(op.lhs, op.rhs))
+        self._finish(op, VectorOp.MULTIPLY, **self._product_of(op.lhs, op.rhs))
 
     def _is_waiting_product(self, value: SSAValue) -> bool:
         return isinstance(value.owner, arith.MulfOp) and value not in self._places
@@ -449,12 +449,20 @@ class CallbackSelection:
             return {"a": self._as_operand(first), "b": b}
         return {"a": self._as_operand(first), "b": self._as_operand(second)}
 
+    def _product_of(self, first: SSAValue, second: SSAValue) -> dict[str, object]:
+        """Operands of a product: ``a`` is the one whose register the instruction can clear."""
+        if not self._can_clear(first) and self._can_clear(second):
+            first, second = second, first
+        if first is second or not self._can_clear(first):
+            return self._factors(first, second)
+        return {"a": self._places[first].operand, "b": self._as_operand(second), "clear": 1}
+
     def _add(self, op: arith.AddfOp) -> None:
         for value, other in ((op.lhs, op.rhs), (op.rhs, op.lhs)):
             product = self._product(value)
             if product is not None:
                 c = self._addend(other)
-                factors = self._factors(product.lhs, product.rhs)
+                factors = self._product_of(product.lhs, product.rhs)
                 self._places.use(*product.operands)
                 kind = OperandKind.REGISTER if isinstance(value.type, VectorType) else OperandKind.SCALAR_REGISTER
                 self._places.define(value, Place(kind, c, is_accumulator=True))
@@ -501,7 +509,7 @@ class CallbackSelection:
 
     def _fma(self, op: math.FmaOp) -> None:
         c = self._addend(op.c)
-        self._finish(op, VectorOp.FMA, c=c, **self._factors(op.a, op.b))
+        self._finish(op, VectorOp.FMA, c=c, **self._product_of(op.a, op.b))
 
     def _absolute(self, op: math.AbsFOp) -> None:
         if self._summed(op) is not None:

@@ -3,13 +3,13 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from daedal.compiler.backend.instruction_order import in_good_order, reads_of
 from daedal.compiler.backend.operands import (
     SCALAR,
     STORES,
     VECTOR,
     Code,
     Instruction,
-    Register,
     finished,
     mode,
     number,
@@ -18,11 +18,7 @@ from daedal.compiler.backend.operands import (
 from daedal.compiler.backend.row_stages import SWAPPED, Stages, Step, Value
 from daedal.errors import UnsupportedOperation
 from daedal.hw.config.core import Config
-from daedal.hw.isa.instructions import Mode, OperandKind, VectorOp
-from daedal.hw.isa.operations import OPERATIONS, OperationUnit
-
-RESULT_CYCLES = {"lane": 13, "reduce": 60, "iterate": 34}
-"""About how long after its last beat is issued an instruction's result can be used."""
+from daedal.hw.isa.instructions import Mode, VectorOp
 
 
 @dataclass
@@ -41,6 +37,8 @@ class StagedCode:
         Scalar registers that it may use; in those of them that rotate nothing of others is kept.
     beats
         Those of an instruction.
+    between
+        Beats of other callbacks from one run to the next.
 
     Raises UnsupportedOperation if there are too few registers.
     """
@@ -51,6 +49,7 @@ class StagedCode:
     others: set[int]
     singles: list[int]
     beats: Callable[[Instruction], int]
+    between: int
     vectors: dict[int, int] = field(default_factory=dict)
     """Filled: vector register of other callbacks -> where it is now."""
     _places: dict[int, int] = field(default_factory=dict)
@@ -134,8 +133,9 @@ class StagedCode:
         for stage in order:
             code += [dict(step.members) for step in self._copies if step.stage == stage]
             code += [self._instruction(step) for step in self.stages.steps if step.stage == stage]
-        ordered = code if self.stages.sums_later else in_good_order(code, self.beats)
-        return finished(self._emptied(ordered, last), rotate=1, rotate_scalars=1)
+        if not self.stages.sums_later:
+            code = in_good_order(code, self.beats, self.config, self.between)
+        return finished(self._emptied(code, last), rotate=1, rotate_scalars=1)
 
     def _instruction(self, step: Step) -> Instruction:
         new = dict(step.members)
@@ -182,24 +182,6 @@ class StagedCode:
         code[reads[-1]] = {**one, "clear": 1}
 
 
-def reads_of(code: Instruction) -> list[Register]:
-    """Registers that an instruction reads, ``c`` among them."""
-    found = [operand(code, name) for name in "ab" if name in code]
-    if "c" in code and mode(code) is not Mode.REDUCE:
-        found.append((SCALAR if mode(code) is Mode.SCALAR else VECTOR, number(code, "c")))
-    return [each for each in found if each[0] in (VECTOR, SCALAR)]
-
-
-def writes_of(code: Instruction) -> list[Register]:
-    """Registers that it writes or empties."""
-    if code["op"] in STORES:
-        return []
-    found = [(VECTOR if mode(code) is Mode.VECTOR else SCALAR, number(code, "destination"))]
-    if mode(code) is Mode.REDUCE:
-        found.append((VECTOR, number(code, "c")))
-    return found
-
-
 def renumbered(code: Code, vectors: Mapping[int, int]) -> Code:
     """Code of another callback, its vector registers where they are now."""
 
@@ -217,76 +199,3 @@ def renumbered(code: Code, vectors: Mapping[int, int]) -> Code:
         return new
 
     return [moved(one) for one in code]
-
-
-def in_good_order(code: Code, beats: Callable[[Instruction], int]) -> Code:
-    """The instructions in an order in which they wait little: the machine issues them one after the other.
-
-    What reads a register stays behind what wrote it, what writes it behind what read it; pops of a queue and stores
-    keep their order.
-    """
-    before = [_before(code, place) for place in range(len(code))]
-    urgent = [0] * len(code)
-    for place in range(len(code) - 1, -1, -1):
-        users = [later for later in range(place + 1, len(code)) if before[later].get(place)]
-        # What is slow is for the next run, which comes soon.
-        slow = RESULT_CYCLES[_kind(code[place])] if _kind(code[place]) != "lane" else 0
-        urgent[place] = beats(code[place]) + max([slow, *(before[u][place] + urgent[u] for u in users)])
-    spent = [beats(one) for one in code]
-    plain = _listed(code, before, spent, urgent)
-    short = _listed(code, before, spent, [each + 1000 * (spent[n] == 1) for n, each in enumerate(urgent)])
-    _, order = min((plain, short), key=lambda found: found[0])
-    return [code[place] for place in order]
-
-
-def _listed(code: Code, before: list[dict[int, int]], spent: list[int], urgent: list[int]) -> tuple[int, list[int]]:
-    """Cycles of an order, and the order: always what can start first, and of that the most urgent."""
-    left, done, order, now, unit = list(range(len(code))), dict[int, int](), list[int](), 0, 0
-    while left:
-        starts = {
-            place: max([now, unit * _iterates(code[place]), *(done[one] + gap for one, gap in before[place].items())])
-            for place in left
-            if before[place].keys() <= done.keys()
-        }
-        chosen = min(starts, key=lambda place: (starts[place], -urgent[place], place))
-        now = done[chosen] = starts[chosen] + spent[chosen]
-        if _iterates(code[chosen]):
-            unit = now + RESULT_CYCLES["iterate"]
-        order.append(chosen)
-        left.remove(chosen)
-    return now, order
-
-
-def _before(code: Code, place: int) -> dict[int, int]:
-    """The instructions that must come before one, each with how long after its last beat this one can start."""
-    one = code[place]
-    found: dict[int, int] = {}
-    for earlier, other in enumerate(code[:place]):
-        reads, written = set(reads_of(one)), set(writes_of(one))
-        if set(writes_of(other)) & reads:
-            kind, is_row = _kind(other), mode(one) is Mode.VECTOR and mode(other) is Mode.VECTOR
-            found[earlier] = 1 if is_row and kind == "lane" else RESULT_CYCLES[kind]
-        elif set(reads_of(other)) & written or set(writes_of(other)) & written or _same_queue(one, other):
-            found[earlier] = 0
-    return found
-
-
-def _same_queue(one: Instruction, other: Instruction) -> bool:
-    if one["op"] in STORES and other["op"] in STORES:
-        return True
-    popped = [{operand(each, name) for name in "ab" if name in each} for each in (one, other)]
-    queues = [
-        {(k, n if k is OperandKind.QUEUE else 0) for k, n in each if k not in (VECTOR, SCALAR)} for each in popped
-    ]
-    return bool(queues[0] & queues[1])
-
-
-def _kind(code: Instruction) -> str:
-    """What makes its result."""
-    return "reduce" if mode(code) is Mode.REDUCE else "iterate" if _iterates(code) else "lane"
-
-
-def _iterates(code: Instruction) -> bool:
-    op = code["op"]
-    assert isinstance(op, VectorOp)
-    return OPERATIONS[op].unit is OperationUnit.ITERATIVE

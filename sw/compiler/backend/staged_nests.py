@@ -14,14 +14,15 @@ from xdsl.dialects.builtin import IndexType, IntegerAttr, StringAttr
 from xdsl.ir import Operation, SSAValue
 
 from daedal.compiler.analysis.row_loops import constant_of, loop_name
+from daedal.compiler.backend.instruction_order import reads_of, writes_of
 from daedal.compiler.backend.late_rows import LateRows, sums_wait
-from daedal.compiler.backend.operands import SCALAR, VECTOR, Code, Instruction, mode, number, operand
+from daedal.compiler.backend.operands import SCALAR, STORES, VECTOR, Code, Instruction, mode, number, operand
 from daedal.compiler.backend.row_stages import Stages, cleared_in, found_in, stages_of, vectors_of
-from daedal.compiler.backend.staged_code import StagedCode, reads_of, renumbered, writes_of
+from daedal.compiler.backend.staged_code import StagedCode, renumbered
 from daedal.compiler.dialects import dlc, slc
 from daedal.errors import UnsupportedOperation
 from daedal.hw.config.core import Config
-from daedal.hw.isa.instructions import Mode, OperandKind, VectorOp
+from daedal.hw.isa.instructions import OCTET, Mode, OperandKind, VectorOp
 
 
 @dataclass(frozen=True)
@@ -85,7 +86,13 @@ class StagedRows:
                 if kind is SCALAR}  # fmt: skip
         singles = [n for n in range(self.config.scalars - self.constants) if n not in used]
         made = StagedCode(
-            stages, self.config, {n for n in found if n in changing}, vectors_of(others.values()), singles, self._beats
+            stages,
+            self.config,
+            {n for n in found if n in changing},
+            vectors_of(others.values()),
+            singles,
+            self._beats,
+            sum(self._lane_beats(code) for other, code in others.items() if not self._is_begin(other, nest)),
         )
         last, first = stages.last, max(whole) + 1
         new = {other: renumbered(code, made.vectors) for other, code in others.items()}
@@ -203,7 +210,12 @@ class StagedRows:
         if mode(code) is Mode.SCALAR:
             return 1
         beats = -(-self.elements(code) // self.config.lanes)
-        return 5 * -(-beats // 2) if code.get("octets") else beats
+        around = max(1, OCTET // self.config.lanes)
+        return self.config.accumulate_cycles * -(-beats // around) if code.get("octets") else beats
+
+    def _lane_beats(self, code: Code) -> int:
+        """Beats of the lanes."""
+        return sum(self._beats(one) for one in code if one["op"] not in (VectorOp.NOP, *STORES))
 
     def _split(self, nest: slc.ForOp, token: int, first: int, last: int) -> None:
         """The nest as nests: rows without the last stage, rows, and what is left without both, and without rows."""

@@ -6,7 +6,7 @@ those from ``seg[u]`` to ``seg[u + 1]``. The order in which they stand is the or
 for each segment, and are as wide as ``grad``. Which rule is whose:
 
 =============== ================================================================================================
-``coalesced``   ``coalesce()``, in the order of ``indices.sort()``
+``coalesced``   ``coalesce()``, in the order of ``indices.sort()``; samples as ``Segments.begun`` has them
 ``summed``      EmbeddingBag (sum), in that order; in their own Embedding, ``index_select``, ``gather``,
                 ``embedding.sum(1)`` and ``to_dense()``
 ``fused``       EmbeddingBag with weights, or with the reciprocals of the bags' sizes for a mean, in the order of
@@ -25,12 +25,12 @@ B, D, P, U = dims("B D P U")
 
 
 @kernel
-def coalesced(out: f32[U, D], grad: f32[B, D], seg: i64[U + 1], src: i64[P]) -> None:
-    """Sums of samples that begin with the first of them: -0.0 changes none."""
+def coalesced(out: f32[U, D], grad: f32[B, D], first: i64[U], seg: i64[U + 1], src: i64[P]) -> None:
+    """Sums of samples that begin with the first of them, ``first``; ``seg`` and ``src`` have the others."""
     for u in range(U):
         total = zeros(D)
         for d in range(D):
-            total[d] = -0.0
+            total[d] = grad[first[u], d]
         for p in range(seg[u], seg[u + 1]):
             for d in range(D):
                 total[d] += grad[src[p], d]

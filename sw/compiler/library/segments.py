@@ -27,6 +27,13 @@ class Segments:
     ends: NDArray[np.int64]
     order: NDArray[np.int64]
 
+    def begun(self, sources: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """What belongs to samples, in ``order``: that of the first sample of each row; where those of its others begin
+        and end; and these.
+        """
+        firsts = self.ends[:-1]
+        return sources[firsts], self.ends - np.arange(len(self.ends)), np.delete(sources, firsts)
+
 
 def segments(indices: NDArray[np.integer], order: NDArray[np.integer] | None = None) -> Segments:
     """The samples of each row in ``indices`` (integers[P], the row of each sample).

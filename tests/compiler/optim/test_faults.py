@@ -87,12 +87,13 @@ KINDS: dict[str, tuple[Any, dict[str, Any]]] = {
     "dense": (daedal.optim.SGD, {"sparse": False}),
     "dense mean": (daedal.optim.SGD, {"sparse": False, "mode": "mean"}),
     "long rows": (daedal.optim.SGD, {"width": 300}),
+    "padded rows": (daedal.optim.SGD, {"width": 3}),
     "adagrad": (daedal.optim.RowWiseAdagrad, {}),
     "adagrad mean": (daedal.optim.RowWiseAdagrad, {"mode": "mean"}),
 }
 
 
-QUICK = ("sparse", "dense", "long rows", "adagrad")
+QUICK = ("sparse", "dense", "long rows", "padded rows", "adagrad")
 
 
 @pytest.mark.parametrize(

@@ -51,11 +51,11 @@ def test_embedding_bag(ddr3: daedal.Device, samples: int, rng: np.random.Generat
     wanted = of_table(given, lambda table: bag(given, table, mode="sum"), given.grad).numpy()
     assert same_bits(dense(parts.rows, out, given.table.shape), wanted)
     wanted = of_table(given, lambda table: bag(given, table, mode="sum", sparse=True), given.grad).coalesce()
-    run(ddr3, gradients.coalesced, out, given.grad, parts.ends, src)
+    run(ddr3, gradients.coalesced, out, given.grad, *parts.begun(src))
     assert same_bits(out, wanted.values().numpy()) and np.array_equal(parts.rows, wanted.indices()[0].numpy())
     if samples in (17, 32767):  # the order in which equal indices stand is not their own
         stable = segments(given.indices)
-        run(ddr3, gradients.coalesced, out, given.grad, stable.ends, given.bags[stable.order])
+        run(ddr3, gradients.coalesced, out, given.grad, *stable.begun(given.bags[stable.order]))
         assert not same_bits(out, wanted.values().numpy())
 
 
@@ -75,7 +75,7 @@ def test_weighed_bags(ddr3: daedal.Device, mode: str, samples: int, rng: np.rand
     run(ddr3, gradients.spread, values, given.grad, scale, given.bags)
     assert same_bits(values, sparse._values().numpy())
     order = np.arange(samples)[parts.order]
-    run(ddr3, gradients.coalesced, out, values, parts.ends, order)
+    run(ddr3, gradients.coalesced, out, values, *parts.begun(order))
     assert same_bits(out, sparse.coalesce().values().numpy())
     natural = segments(given.indices)
     run(ddr3, gradients.summed, out, values, natural.ends, natural.order)

@@ -12,6 +12,7 @@ TARGETS = "tests/driver/test_driver_targets.py -k emulator"
 ENDS = "tests/driver/test_device_ends.py -k emulator"
 OPT = "tests/cli/test_daedal_opt.py"
 
+ORDER = "tests/compiler/scalars/test_instruction_order.py"
 STAGES = "tests/compiler/scalars/test_row_stages.py -m 'not rtl'"
 
 FAULTS: list[Fault] = [
@@ -68,6 +69,16 @@ FAULTS: list[Fault] = [
     plant("compiler/stage-too-early", "off by one", "sw/compiler/backend/staged_code.py",
           "else stage - value.stage\n", "else max(stage - value.stage - 1, 0)\n",
           "what a row ends with finds the numbers of the row before it", STAGES),
+    plant("compiler/written-before-read", "missing term", "sw/compiler/backend/instruction_order.py",
+          "        or set(reads_of(other)) & written\n", "",
+          "an instruction may come before one that reads what it writes", ORDER),
+    plant("compiler/stores-in-any-order", "missing check", "sw/compiler/backend/instruction_order.py",
+          "if one[\"op\"] in STORES and other[\"op\"] in STORES:", "if False:",
+          "what a row stores may come in another order than where it goes", ORDER),
+    plant("compiler/cleared-while-read-again", "missing check", "sw/compiler/backend/select_instructions.py",
+          "if first is second or not self._can_clear(first):", "if not self._places[first].clear:",
+          "a product empties a register that is read again",
+          "tests/compiler/kernels/test_cleared_sums.py"),
     plant("compiler/shared-number-rotates", "missing term", "sw/compiler/backend/staged_code.py",
           "stays = not value.is_fixed and len(self.singles) <= fixed", "stays = not self.singles",
           "a number that all rows share has a name that rotates",

@@ -1,9 +1,10 @@
 """What optimizers of tables on a device have in common."""
 
+import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
@@ -77,6 +78,22 @@ class TableOptimizer(torch.optim.Optimizer, ABC):
             if owner not in self._owners:
                 self._owners.append(owner)
                 owner.updates.append(self)
+
+    # ------------------------------------------------------------------ copies
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """An optimizer of copies of the parameters, on the same device."""
+        self.sync()
+        copied = memo[id(self)] = type(self).__new__(type(self))
+        with copied._owned(self.device):
+            copied.__setstate__(copy.deepcopy(self.__getstate__(), memo))
+        return copied
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise TypeError(
+            f"daedal.optim.{type(self).__name__} cannot be saved or copied whole, as its tables are on a device: save "
+            "its state_dict()"
+        )
 
     # ------------------------------------------------------------------ steps
 

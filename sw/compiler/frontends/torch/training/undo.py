@@ -1,5 +1,7 @@
 """What a launch changes of a table, kept on the device as it was before, for a launch that fails."""
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -7,6 +9,7 @@ from daedal.driver.device import Device
 from daedal.driver.memory.allocator import BUFFER_ALIGNMENT, Address
 from daedal.driver.tables.table_store import Table
 from daedal.errors import OutOfDeviceMemory
+from daedal.hw.isa.elements import LANE
 from daedal.runtime.launch_arguments import Buffer
 
 _FIRST_TAG, _TAGS = 0x0080_0000, 0x7F00_0000
@@ -23,7 +26,9 @@ class Undo:
     def __init__(self, device: Device) -> None:
         self._device = device
         self._address: Address | None = None
-        self._room = self._pitch = self._state_bytes = self._launches = 0
+        self._room = self._launches = 0
+        self._sizes = (0, 0)
+        """Bytes of a row, and of its state."""
         self._rows: NDArray[np.int64] = np.zeros(0, np.int64)
         self._table: Table | None = None
 
@@ -31,21 +36,22 @@ class Undo:
         """Buffers for a launch that changes these rows, and their state, by name. OutOfDeviceMemory if there is no room
         for them.
         """
-        count, pitch, state_bytes = len(rows), table.pitch, 0 if state is None else state.strides[0]
-        if self._address is None or count > self._room or (pitch, state_bytes) != (self._pitch, self._state_bytes):
-            self._address, self._state_bytes = None, state_bytes
+        count, row_bytes = len(rows), LANE.bytes * table.dim
+        state_bytes = 0 if state is None else LANE.bytes * math.prod(state.shape[1:])
+        if self._address is None or count > self._room or (row_bytes, state_bytes) != self._sizes:
+            self._address, self._sizes = None, (row_bytes, state_bytes)
             try:
-                self._reserve(min(2 * count, table.rows), pitch)
+                self._reserve(min(2 * count, table.rows))
             except OutOfDeviceMemory:
-                self._reserve(count, pitch)
+                self._reserve(count)
         self._launches += 1
         self._table, self._rows = table, rows
         kept, kept_state, done = self._places()
         return {
-            "kept": Buffer(kept, (count, table.dim), (pitch, 4)),
-            "kept_h": Buffer(kept_state, (count,), (4,)),
-            "kept_m": Buffer(kept_state, (count, table.dim), (pitch, 4)),
-            "done": Buffer(done, (count,), (4,)),
+            "kept": Buffer(kept, (count, table.dim), (row_bytes, LANE.bytes)),
+            "kept_h": Buffer(kept_state, (count,), (LANE.bytes,)),
+            "kept_m": Buffer(kept_state, (count, table.dim), (row_bytes, LANE.bytes)),
+            "done": Buffer(done, (count,), (LANE.bytes,)),
         }
 
     @property
@@ -55,27 +61,27 @@ class Undo:
 
     def _places(self) -> tuple[int, int, int]:
         assert self._address is not None
-        first = int(self._address)
-        state = first + self._room * self._pitch
-        return first, state, state + self._room * self._state_bytes
+        first, (row_bytes, state_bytes) = int(self._address), self._sizes
+        state = first + self._room * row_bytes
+        return first, state, state + self._room * state_bytes
 
-    def _reserve(self, rows: int, pitch: int) -> None:
+    def _reserve(self, rows: int) -> None:
         self._address = self._device.allocator.allocate(
-            rows * (pitch + self._state_bytes + 4), BUFFER_ALIGNMENT, what="what a step changes, as it is,"
+            rows * (sum(self._sizes) + LANE.bytes), BUFFER_ALIGNMENT, what="what a step changes, as it is,"
         )
-        self._room, self._pitch = rows, pitch
-        self._device.memory.write(self._places()[2], bytes(4 * rows))  # what was there may look like a tag
+        self._room = rows
+        self._device.memory.write(self._places()[2], bytes(LANE.bytes * rows))  # what was there may look like a tag
 
     def restore(self, state: Buffer | None) -> None:
         """Write back what the launch has changed, in the table and in the state, if it changes that."""
         table, memory, count = self._table, self._device.memory, len(self._rows)
         assert table is not None
         kept, kept_state, done = self._places()
-        changed = [(kept, table.address, table.pitch)]
+        changed = [(kept, self._sizes[0], table.address, table.pitch)]
         if state is not None:
-            changed.append((kept_state, state.address, state.strides[0]))
-        tags = np.frombuffer(memory.read(done, 4 * count), np.float32)
-        for source, target, size in changed:
+            changed.append((kept_state, self._sizes[1], state.address, state.strides[0]))
+        tags = np.frombuffer(memory.read(done, LANE.bytes * count), np.float32)
+        for source, size, target, pitch in changed:
             before = np.frombuffer(memory.read(source, count * size), np.uint8).reshape(count, size)
             for place in np.flatnonzero(tags == np.float32(self.tag)):
-                memory.write(target + int(self._rows[place]) * size, before[place].tobytes())
+                memory.write(target + int(self._rows[place]) * pitch, before[place].tobytes())
