@@ -6,10 +6,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import Tensor, fx, nn
 from torch.nn import functional
 
 import daedal
+from daedal.compiler.frontends.torch.fusion import find_groups
+from daedal.compiler.frontends.torch.registry import find_operations
 from tests.compiler.layers.compiler_support import ddr3, same_bits, wild_table
 from tests.compiler.torch.dynamo_support import Layer, fresh
 
@@ -153,6 +155,47 @@ def test_what_is_done_earlier(layer: Any, launches: int, ddr3: daedal.Device, rn
         for a, b in zip(found, wanted, strict=True):
             assert same_bits(a, b)
         assert daedal.graphs(ddr3)[-1].stats.launches == launches, daedal.graphs(ddr3)[-1].explain()
+
+
+def by_masks(x: Tensor, e: Tensor, kinds: Tensor) -> Tensor:
+    """A sum over the edges of each kind, whose number depends on data."""
+    total = x * 0.0
+    for kind in range(3):
+        own = e[:, kinds == kind]
+        total = total + torch.zeros_like(x).index_add_(0, own[1], x[own[0]]) * float(kind + 1)
+    return total
+
+
+def test_checks_of_sizes_are_passed(ddr3: daedal.Device, rng: np.random.Generator) -> None:
+    """An exported module checks each size that depends on data, which raises an error or does nothing."""
+    x = wild_table(NODES, WIDTH, rng)
+    inputs = x, edges(rng, 90), torch.from_numpy(rng.integers(0, 3, 90))
+    executable = daedal.compile(Layer(by_masks), inputs, device=ddr3)
+    assert same_bits(executable(*inputs), by_masks(*inputs))
+    assert executable.stats.launches == 1, executable.explain()
+
+
+@pytest.mark.parametrize(("is_checked", "groups"), [(False, 1), (True, 0)])
+def test_what_is_changed_behind_a_check_stays_there(is_checked: bool, groups: int) -> None:
+    """An input must be as it was if the check raises its error."""
+    graph = fx.Graph()
+
+    def added(node: fx.Node, value: Tensor | None = None) -> fx.Node:
+        node.meta["val"] = node.target(*(each.meta["val"] for each in node.all_input_nodes)) if value is None else value
+        return node
+
+    x = added(graph.placeholder("x"), torch.zeros(NODES, WIDTH))
+    places = added(graph.placeholder("places"), torch.zeros(5, dtype=torch.int64))
+    own, first, second = (added(graph.call_function(torch.neg, (each,))) for each in (x, places, places))
+    rows = added(graph.call_function(torch.index_select, (own, 0, first)), torch.zeros(5, WIDTH))
+    if is_checked:
+        graph.call_function(torch.ops.aten._assert_scalar.default, (True, "it must be so"))
+    changed = added(graph.call_method("add_", (x, 1.0)), x.meta["val"])
+    others = added(graph.call_function(torch.index_select, (changed, 0, second)), torch.zeros(5, WIDTH))
+    graph.output((rows, others))
+    operations, _ = find_operations(graph)
+    assert set(operations) == {rows, others}
+    assert len(find_groups(graph, operations)) == groups
 
 
 class Histories(nn.Module):

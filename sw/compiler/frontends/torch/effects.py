@@ -90,6 +90,13 @@ _DECLARING = ("aten", "prims", "prim", "daedal")
 _CERTAIN = (torch.ops.aten._assert_tensor_metadata.default,)
 """Checks of what the checks of a graph's inputs have ensured."""
 
+_ENDING = (
+    torch.ops.aten._assert_scalar.default,
+    torch.ops.aten._assert_async.default,
+    torch.ops.aten._assert_async.msg,
+)
+"""Checks of numbers, as of sizes that depend on data, which raise an error or do nothing."""
+
 
 @dataclass(frozen=True)
 class Effects:
@@ -100,22 +107,31 @@ class Effects:
     changes
         The nodes whose tensors it changes.
     is_barrier
-        It may change any tensor, or what PyTorch does or remembers from there on; or it may end the run.
+        It may change any tensor, or what PyTorch does or remembers from there on; or it may end the run in other ways
+        than by an error of its own.
     draws
         It may take random numbers, which come in turn.
+    ends
+        It may end the run by an error.
     """
 
     changes: frozenset[fx.Node] = frozenset()
     is_barrier: bool = False
     draws: bool = False
+    ends: bool = False
 
     def __or__(self, other: "Effects") -> "Effects":
-        return Effects(self.changes | other.changes, self.is_barrier or other.is_barrier, self.draws or other.draws)
+        return Effects(
+            self.changes | other.changes,
+            self.is_barrier or other.is_barrier,
+            self.draws or other.draws,
+            self.ends or other.ends,
+        )
 
     @property
     def any_change(self) -> bool:
-        """Whether something is not after it as it was before, random numbers aside."""
-        return self.is_barrier or bool(self.changes)
+        """Whether something is not after it as it was before, random numbers aside, or nothing may come after it."""
+        return self.is_barrier or self.ends or bool(self.changes)
 
 
 _NONE = Effects()
@@ -192,6 +208,8 @@ def _of_overloads(node: fx.Node, overloads: Iterable[OpOverload[..., Any]]) -> E
 
 
 def _of_overload(node: fx.Node, overload: OpOverload[..., Any]) -> Effects:
+    if overload in _ENDING:
+        return Effects(ends=True)
     schema, changed = overload._schema, list[Any]()
     places = [each.name for each in schema.arguments if not each.kwarg_only]  # the last may be of many sizes
     given = dict(zip(places, node.args, strict=False)) | node.kwargs
@@ -250,7 +268,7 @@ def _of_inner(graphs: Iterable[fx.GraphModule], operands: Iterable[fx.Node]) -> 
     if not inside.changes:
         return inside
     has_own = any(isinstance(_attribute(inner), Tensor) for inner in nodes)
-    return Effects(frozenset(operands), inside.is_barrier or has_own, inside.draws)
+    return Effects(frozenset(operands), inside.is_barrier or has_own, inside.draws, inside.ends)
 
 
 def _attribute(node: fx.Node) -> object:

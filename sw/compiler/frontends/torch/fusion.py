@@ -130,14 +130,17 @@ def _can_move(
     """Whether what is wanted of nodes that do this, and then all members, may be in front of the others. Of members
     there is what they work on.
 
-    It may not if it takes random numbers behind others that do, reads what they change, or changes what they use.
+    It may not if it takes random numbers behind others that do, reads what they change, or changes what they use. What
+    changes something or takes random numbers stays behind what may end the run.
     """
     has_changes = any(each.changes for each in nodes.values())
-    draws, used, changed = False, set[int](), set[int]()
+    draws, ends, used, changed = False, False, set[int](), set[int]()
     """Of what stays, so far; members come last, and so use what the nodes behind them must not change."""
     for node, own in nodes.items():
         moves = node in wanted
         if moves and own.draws and draws:
+            return False
+        if moves and ends and not _is_quiet(own):
             return False
         reads = memory.of([*node.all_input_nodes, *members.get(node, ())]) if has_changes else set[int]()
         changes = memory.of(own.changes)
@@ -148,7 +151,7 @@ def _can_move(
         if not moves:
             used |= reads
         if not moves and node not in members:
-            draws, changed = draws or own.draws, changed | changes
+            draws, ends, changed = draws or own.draws, ends or own.ends, changed | changes
     return True
 
 
