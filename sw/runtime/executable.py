@@ -15,7 +15,14 @@ from daedal.driver.launch.record import Record, Stats
 from daedal.driver.tables.table_sources import array_of
 from daedal.driver.tables.table_store import Table, Use
 from daedal.driver.tables.table_watch import Watch
-from daedal.errors import BoundsWarning, DaedalError, IndexOutOfRange, InvalidOffsets, UnsupportedOperation
+from daedal.errors import (
+    BoundsWarning,
+    DaedalError,
+    IndexOutOfRange,
+    InvalidOffsets,
+    OutOfDeviceMemory,
+    UnsupportedOperation,
+)
 from daedal.hw.isa.launch import Counter
 from daedal.hw.isa.tools.assembler import disassemble
 from daedal.runtime.batch.fast_path import FastPath
@@ -167,7 +174,17 @@ class Executable(Handle):
                 if kernel is None:
                     values |= {member.node: single(member) for member in plan.members}
                     continue
-                results, pending = self._start_plan(plan, kernel)
+                try:
+                    results, pending = self._start_plan(plan, kernel)
+                except OutOfDeviceMemory:
+                    if len(plan.members) == 1:
+                        raise
+                    pending = None
+                if pending is None:  # one by one they may fit
+                    for member in plan.members:
+                        submitted.settle()
+                        values[member.node] = single(member)
+                    continue
                 submitted.add(pending)
                 self._launched.append([member.call.name for member in plan.members])
                 if at_once:
@@ -366,7 +383,10 @@ class Executable(Handle):
         if others or kernel is None:
             return None
         given = self.device, kernel, self._program.request_of
-        return plan.fast_path(*given) or plan.same_sizes(*given)
+        try:
+            return plan.fast_path(*given) or plan.same_sizes(*given)
+        except OutOfDeviceMemory:  # they were done one by one
+            return None
 
     def _prepare_one(self, call: Call, request: Request, sources: Sequence[Any]) -> SinglePath | None:
         """An operation, which was just started, made ready for others like it."""

@@ -105,3 +105,26 @@ def test_options_that_are_none(ddr3: daedal.Device, options: dict[str, Any], mes
 def test_a_pattern_of_nothing(ddr3: daedal.Device) -> None:
     with pytest.raises(daedal.UnsupportedOperation, match=r"not 'users.\*': there are embedding of user.weight, "):
         daedal.compile(Towers(), (INDICES,), device=ddr3, offload=["user.*", "users.*"])
+
+
+class Bags(nn.Module):
+    """Three tables of 450 KiB, of which two fit into a MiB."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.a, self.b, self.c = (nn.EmbeddingBag(1800, 64, mode="sum") for _ in range(3))
+
+    def forward(self, bags: Tensor) -> tuple[Tensor, Tensor]:
+        return torch.cat([self.a(bags), self.b(bags)], -1), self.c(bags)
+
+
+def test_tables_that_do_not_fit_together_come_one_by_one() -> None:
+    model, bags = Bags().requires_grad_(False), torch.tensor([[1, 5, 9], [1799, 2, 2]])
+    with daedal.Device.open("emulator", config="ddr3", memory_bytes=1 << 20) as device:
+        executable = daedal.compile(model, (bags,), device=device)
+        for _ in range(2):
+            assert all(torch.equal(*pair) for pair in zip(executable(bags), model(bags), strict=True))
+            assert executable.stats.launches == 3
+        free = device.free_bytes
+        assert all(torch.equal(*pair) for pair in zip(executable.submit(bags).result(), model(bags), strict=True))
+        assert device.free_bytes == free, "what did not fit is not kept"

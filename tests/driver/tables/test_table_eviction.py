@@ -140,8 +140,8 @@ def test_only_what_one_launch_needs_must_fit(small: daedal.Device) -> None:
     module = Recommender(8)
     executable = daedal.compile(module, (EDGES, held[0]), device=small)
     for _ in range(2):
-        with pytest.raises(OutOfDeviceMemory, match=r"table .* does not fit into device memory"):
-            executable(EDGES, held[0])
+        assert same_bits(executable(EDGES, held[0]), module(EDGES, held[0]))
+        assert executable.stats.launches > 1, "all at once do not fit"
         for rows in held:
             out = torch.zeros(50, WIDTH)
             kernel(out, rows, idx)
