@@ -38,7 +38,7 @@ def inspect(folder: Path, *words: str) -> Result:
 
 def test_what_is_shown(folder: Path) -> None:
     shown = inspect(folder, "module").stdout
-    assert "for ddr3 (0x" in shown and "bounds fatal, O3; format 1, written by Daedal" in shown
+    assert "for ddr3 (0x" in shown and "bounds fatal, O3; format 3, written by Daedal" in shown
     assert "weight  float32 (20, 64)" in shown
     assert "per_sample_weights  any" in shown and "launch: embedding_bag of weight" in shown
     described = json.loads(inspect(folder, "module", "--json").stdout)
