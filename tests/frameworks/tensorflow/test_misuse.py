@@ -9,7 +9,7 @@ import pytest
 
 import daedal
 from daedal.errors import IndexOutOfRange, InvalidOffsets, UnsupportedOperation
-from tests.frameworks.tensorflow.comparing import ROWS, same_bits, table
+from tests.frameworks.tensorflow.comparing import ROWS, WIDTH, same_bits, table
 from tests.frameworks.tensorflow.models import two_towers
 
 pytestmark = [pytest.mark.frameworks, pytest.mark.filterwarnings("ignore")]
@@ -127,6 +127,39 @@ def test_what_stays_says_why(device: daedal.Device) -> None:
     ):
         assert f"in TensorFlow, because {reason}" in text, text
     assert exe.stats.launches == 1
+
+
+def test_tables_that_a_loop_reads_do_not_stay(device: daedal.Device) -> None:
+    import tensorflow as tf
+
+    v = variable()
+
+    def model(i: Any) -> Any:
+        total = tf.zeros([WIDTH])
+        for number in tf.range(tf.size(i)):
+            total += tf.gather(v, i[number])
+        return total, tf.gather(v, i)
+
+    exe = compiled(model, device)
+    i = tf.constant([4, 0, 4], tf.int64)
+    assert same_bits(exe(i), tf.function(model, input_signature=[ints()])(i))
+    assert exe.stats.rows == 3 and "ResourceGather is inside of a branch or loop" in exe.explain()
+    assert "the model changes its table" not in exe.explain()
+
+
+def test_tables_that_a_branch_changes_stay(device: daedal.Device) -> None:
+    import tensorflow as tf
+
+    v, other = variable(), tf.Variable(table(seed=1), name="items")
+
+    def model(i: Any) -> Any:
+        tf.cond(tf.size(i) > 1, lambda: v.assign_add(tf.ones_like(v)), lambda: v.read_value())
+        return tf.gather(v, i), tf.gather(other, i)
+
+    exe = compiled(model, device)
+    for i in ([3], [3, 4], [5]):
+        assert same_bits(exe(i)[0], tf.gather(v, i)), i
+    assert "the model changes its table, users, in the same call" in exe.explain()
 
 
 def test_tables_that_the_model_changes_stay(device: daedal.Device) -> None:

@@ -49,6 +49,17 @@ def test_a_model_says_what_it_takes(name: str, device: daedal.Device) -> None:
     assert summary == f"device: {count} of {count} operations, in 1 launch"
 
 
+def test_a_sequential_model_says_what_it_takes(device: daedal.Device) -> None:
+    import keras
+    import tensorflow as tf
+    from keras import layers
+
+    model = keras.Sequential([keras.Input((3,), dtype="int32"), layers.Embedding(50, 8), layers.Flatten()])
+    exe = daedal.tensorflow.compile(model, device=device)
+    ids = tf.constant([[1, 2, 3], [4, 0, 49]])
+    assert same_bits(exe(ids), model(ids)) and exe.stats.rows == 6
+
+
 def test_tables_have_the_names_of_the_model(device: daedal.Device) -> None:
     model, _ = MODELS["two_towers"]()
     exe = daedal.tensorflow.compile(model, device=device)

@@ -1,5 +1,6 @@
 """From a model of TensorFlow's to an executable: its graph, and what of it the device does; imports TensorFlow."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -9,7 +10,7 @@ from tensorflow.python.framework import op_def_registry
 from daedal.base.messages import shown
 from daedal.compiler.frontends.tensorflow.executable import TensorFlowExecutable
 from daedal.compiler.frontends.tensorflow.graph import Graph, Ref
-from daedal.compiler.frontends.tensorflow.inlining import Inliner, lookups_inside
+from daedal.compiler.frontends.tensorflow.inlining import Inliner, functions_of, lookups_inside
 from daedal.compiler.frontends.tensorflow.inputs import Results, Signature
 from daedal.compiler.frontends.tensorflow.ops.operation import Tables
 from daedal.compiler.frontends.tensorflow.parts import Builder
@@ -20,6 +21,9 @@ from daedal.compiler.frontends.tensorflow.schedule import schedule
 from daedal.compiler.operation_compiler import compiler_for
 from daedal.driver.device import Device
 from daedal.errors import UnsupportedOperation
+
+_WRITERS = re.compile(r"Assign|Resource(?!Gather)")
+"""How operators begin that change variables."""
 
 _READERS = ("ReadVariableOp", "ResourceGather", "ResourceGatherNd", "VariableShape", "Identity")
 
@@ -57,8 +61,9 @@ def _program(concrete: Any, signature: Signature, paths: Mapping[int, str]) -> P
     graph = builder.graph = without_shapes_of_rows(graph, shape_of)
     names = {name: paths.get(id(each), each.name.split(":")[0]) for name, each in variables.items()}
     names |= {name: name for name in captured if name not in variables}
-    tables = Tables(names, shape_of, _written(graph))
-    found = find_operations(graph, tables, lookups_inside(functions))
+    inside = lookups_inside(functions)
+    tables = Tables(names, shape_of, _written(graph, inside))
+    found = find_operations(graph, tables, inside)
     if not found.operations:
         why = "; ".join(f"{name}: {reason}" for name, reason in found.reasons.items())
         ops = sorted({node.op for node in graph.nodes.values()} - {"Placeholder", "Const", "NoOp", "Identity"})
@@ -88,13 +93,17 @@ def output_names(op: str) -> list[str] | None:
     return [each.name for each in known.output_arg]
 
 
-def _written(graph: Graph) -> frozenset[str]:
-    """The handles of which something takes another use than to read."""
+def _written(graph: Graph, inside: Mapping[str, frozenset[str]]) -> frozenset[str]:
+    """The handles of which something takes another use than to read; ``inside`` are the operators of functions."""
     found = set[str]()
     for node in graph.nodes.values():
+        called = [name for each in node.message.attr.values() for name in functions_of(each)]
+        ops = set[str]().union(*(inside.get(name, frozenset()) for name in called))
+        if node.op in _READERS or (called and not any(_WRITERS.match(op) for op in ops)):
+            continue
         for ref in node.inputs:
             source = graph.nodes[graph.source(ref).node]
-            if source.is_handle and node.op not in _READERS:
+            if source.is_handle:
                 found.add(source.name)
     return frozenset(found)
 
@@ -147,7 +156,10 @@ def _keras_inputs(model: Any) -> tuple[Any, ...] | None:
     try:
         structure = model.input
     except (AttributeError, ValueError):
-        return None
+        inputs = getattr(model, "inputs", None)  # of a Sequential that was not called
+        if not isinstance(inputs, list) or len(inputs) != 1:
+            return None
+        (structure,) = inputs
     return (tf.nest.map_structure(lambda each: tf.TensorSpec(each.shape, each.dtype), structure),)
 
 
