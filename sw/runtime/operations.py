@@ -95,7 +95,6 @@ class Kind:
     element: Element = BINARY32
     is_away: bool = False
     rounds: str = ""
-    start: str = ZERO
     is_wide: bool = False
     bits: int | None = None
 
@@ -110,7 +109,6 @@ class BlockKind:
     index_bits: int
     is_weighted: bool
     is_fused: bool
-    start: str = ZERO
 
 
 @dataclass(frozen=True)

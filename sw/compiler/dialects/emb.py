@@ -28,11 +28,9 @@ from xdsl.utils.exceptions import VerifyException
 from daedal.compiler.dialects.elements import ELEMENT_NAMES, FLOAT8_TYPES, LANE, stored_element
 from daedal.compiler.dialects.emb_blocks import BlockListOp
 from daedal.compiler.dialects.emb_checks import (
-    ZERO,
     verify_entries,
     verify_integers,
     verify_pitches,
-    verify_start,
 )
 from daedal.compiler.dialects.emb_score import ScoreOp
 from daedal.compiler.dialects.narrow_packed import packed_elements, packed_words, verify_packed
@@ -249,8 +247,6 @@ class BagListOp(IRDLOperation):
     belong to all tables together. Rows of tables have ``width`` elements and are ``pitch`` elements apart, those
     of results ``out_pitch``. Both are of ``element``, which is f32 if left out. For the rest see ``emb.bag``; with
     ``bits`` rows of tables are words with a head, of ``width`` integers.
-    ``start`` says what a sum begins with: "zero", +0.0, if it is left out; "first", its first row as it is, or -0.0
-    without rows.
     """
 
     name = "emb.bag_list"
@@ -261,7 +257,6 @@ class BagListOp(IRDLOperation):
     bags = operand_def(IndexType())
     weights = opt_operand_def(TensorType)
     mode = prop_def(StringAttr)
-    start = opt_prop_def(StringAttr)
     first = prop_def(IntegerAttr[I64])
     count = prop_def(IntegerAttr[I64])
     width = prop_def(IntegerAttr[I64])
@@ -279,7 +274,7 @@ class BagListOp(IRDLOperation):
     assembly_format = (
         "$mode $list `[` $first `for` $count `]` `width` $width (`of` $element^)? `pitch` $pitch `to` $out_pitch "
         "$indices `offsets` $offsets `bags` $bags (`weights` $weights^)? (`padding` $padding^)? (`fused` $fused^)? "
-        "(`away` $away^)? (`wide` $wide^)? (`rounds` $rounds^)? (`start` $start^)? (`bits` $bits^)? attr-dict `:` "
+        "(`away` $away^)? (`wide` $wide^)? (`rounds` $rounds^)? (`bits` $bits^)? attr-dict `:` "
         "type($list) `,` type($indices) `offsets` type($offsets) (`weights` type($weights)^)?"
     )
 
@@ -301,7 +296,6 @@ class BagListOp(IRDLOperation):
         wide: bool = False,
         rounds: str = "",
         element: Attribute = LANE,
-        start: str = ZERO,
         bits: int | None = None,
     ) -> None:
         source, first, count = entries
@@ -321,7 +315,6 @@ class BagListOp(IRDLOperation):
                 "wide": UnitAttr() if wide else None,
                 "rounds": StringAttr(rounds) if rounds else None,
                 "bits": None if bits is None else IntegerAttr(bits, i64),
-                "start": None if start == ZERO else StringAttr(start),
             },
         )
 
@@ -329,11 +322,6 @@ class BagListOp(IRDLOperation):
     def rounds_what(self) -> str:
         """What is rounded besides results; empty if nothing is."""
         return _text(self.rounds)
-
-    @property
-    def starts_with(self) -> str:
-        """What a sum begins with, one of ``STARTS``."""
-        return ZERO if self.start is None else self.start.data
 
     @property
     def row_element(self) -> Attribute:
@@ -371,9 +359,6 @@ class BagListOp(IRDLOperation):
             raise VerifyException(f"weights must go with mode sum or mean, not {self.mode.data!r}")
         if self.fused is not None and self.weights is None:
             raise VerifyException("fused must go with weights")
-        verify_start(self.start)
-        if self.start is not None and (self.mode.data, self.row_element) != ("sum", LANE):
-            raise VerifyException("start must go with a sum of f32")
         verify_entries(self.list, self.first.value.data, self.count.value.data)
         pitch, out_pitch = self.pitch.value.data, self.out_pitch.value.data
         verify_pitches(self.width.value.data, pitch if self.bits is None else out_pitch, out_pitch)

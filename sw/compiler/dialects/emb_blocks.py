@@ -1,6 +1,6 @@
 """The operation of ``emb`` that adds up sums of blocks of rows."""
 
-from xdsl.dialects.builtin import I64, IndexType, IntegerAttr, StringAttr, TensorType, UnitAttr, i64
+from xdsl.dialects.builtin import I64, IndexType, IntegerAttr, TensorType, UnitAttr, i64
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
@@ -15,12 +15,10 @@ from xdsl.utils.exceptions import VerifyException
 
 from daedal.compiler.dialects.elements import LANE
 from daedal.compiler.dialects.emb_checks import (
-    ZERO,
     verify_entries,
     verify_factors,
     verify_integers,
     verify_pitches,
-    verify_start,
 )
 
 
@@ -28,7 +26,7 @@ from daedal.compiler.dialects.emb_checks import (
 class BlockListOp(IRDLOperation):
     """Adds up rows of ``count`` tables, those from entry ``first`` of a list on, in blocks, and then their sums.
 
-    ``list``, ``width``, ``pitch``, ``out_pitch`` and ``start`` are as in ``emb.bag_list``. Blocks are numbered through,
+    ``list``, ``width``, ``pitch`` and ``out_pitch`` are as in ``emb.bag_list``. Blocks are numbered through,
     and those of entry t are ``t * (blocks + 1)`` … ``+ blocks - 1``. Block k adds up the entries p of
     ``ends[k] … ends[k + 1] - 1`` of ``indices`` and ``weights``, one after the other, and then its sum to the total.
     Before that, if ``places[k]`` is not 0, the total of the blocks before is stored in row ``places[k]`` of the result,
@@ -43,7 +41,6 @@ class BlockListOp(IRDLOperation):
     places = operand_def(TensorType)
     blocks = operand_def(IndexType())
     weights = opt_operand_def(TensorType)
-    start = opt_prop_def(StringAttr)
     first = prop_def(IntegerAttr[I64])
     count = prop_def(IntegerAttr[I64])
     width = prop_def(IntegerAttr[I64])
@@ -54,7 +51,7 @@ class BlockListOp(IRDLOperation):
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     assembly_format = (
         "$list `[` $first `for` $count `]` `width` $width `pitch` $pitch `to` $out_pitch $indices `ends` $ends "
-        "`places` $places `blocks` $blocks (`weights` $weights^)? (`fused` $fused^)? (`start` $start^)? attr-dict `:` "
+        "`places` $places `blocks` $blocks (`weights` $weights^)? (`fused` $fused^)? attr-dict `:` "
         "type($list) `,` type($indices) `ends` type($ends) `places` type($places) (`weights` type($weights)^)?"
     )
 
@@ -71,7 +68,6 @@ class BlockListOp(IRDLOperation):
         pitch: int,
         out_pitch: int,
         fused: bool = False,
-        start: str = ZERO,
     ) -> None:
         source, first, count = entries
         numbers = {"first": first, "count": count, "width": width, "pitch": pitch, "out_pitch": out_pitch}
@@ -80,7 +76,6 @@ class BlockListOp(IRDLOperation):
             properties={
                 **{name: IntegerAttr(number, i64) for name, number in numbers.items()},
                 "fused": UnitAttr() if fused else None,
-                "start": None if start == ZERO else StringAttr(start),
             },
         )
 
@@ -89,13 +84,7 @@ class BlockListOp(IRDLOperation):
         """What rows of tables and results are made of."""
         return LANE
 
-    @property
-    def starts_with(self) -> str:
-        """What a sum begins with, one of ``STARTS``."""
-        return ZERO if self.start is None else self.start.data
-
     def verify_(self) -> None:
-        verify_start(self.start)
         verify_integers("indices", self.indices, [1])
         verify_integers("ends", self.ends, [1])
         verify_integers("places", self.places, [1])

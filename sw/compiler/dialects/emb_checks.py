@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import IntegerType, StringAttr, TensorType
+from xdsl.dialects.builtin import IntegerType, TensorType
 from xdsl.ir import SSAValue
 from xdsl.utils.exceptions import VerifyException
 
@@ -10,10 +10,6 @@ from daedal.compiler.dialects.elements import LANE
 
 LIST_NUMBERS = 3
 """Numbers in an entry of a list of tables: rows, address, address of the result."""
-
-ZERO, FIRST = "zero", "first"
-STARTS = (ZERO, FIRST)
-"""What a sum can begin with: +0.0, or its first row as it is."""
 
 
 def verify_integers(name: str, value: SSAValue, ranks: Sequence[int]) -> TensorType:
@@ -35,12 +31,6 @@ def verify_factors(name: str, value: SSAValue) -> None:
     kind = value.type
     if not isinstance(kind, TensorType) or kind.element_type != LANE or kind.get_num_dims() != 1:
         raise VerifyException(f"{name} must be a tensor of f32 with rank 1, not {kind}")
-
-
-def verify_start(start: StringAttr | None) -> None:
-    """Refuse what no sum begins with."""
-    if start is not None and start.data not in STARTS:
-        raise VerifyException(f"start must be one of {', '.join(STARTS)}, not {start.data!r}")
 
 
 def verify_entries(source: SSAValue, first: int, count: int) -> None:

@@ -14,7 +14,6 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from daedal.compiler.dialects import emb
 from daedal.compiler.dialects.elements import row_element
 from daedal.compiler.dialects.emb_blocks import BlockListOp
-from daedal.compiler.dialects.emb_checks import FIRST, ZERO
 from daedal.compiler.dialects.emb_score import ScoreOp, evaluate, rows_of
 from daedal.compiler.interpreters.elements import rounded, shortened, unpacked, widened
 from daedal.compiler.interpreters.row_memory import Rows
@@ -52,13 +51,12 @@ class Bags:
     kind: Attribute
     is_away: bool
     rounds: str
-    start: str = ZERO
 
     def pool(self, table: Any, rows: int, start: int, end: int) -> Array:
         """The pooled row of the entries ``start`` … ``end - 1``; ``table`` gives row i for ``[i]``."""
         if not 0 <= start <= end <= len(self.indices):
             raise InvalidOffsets(f"a bag of the entries {start} to {end} is not within the {len(self.indices)} indices")
-        nothing = 1.0 if self.mode == "prod" else -0.0 if self.start == FIRST else 0.0
+        nothing = 1.0 if self.mode == "prod" else 0.0
         total = np.full(self.width, nothing, np.float32)
         count = 0
         for entry in range(start, end):
@@ -208,7 +206,7 @@ class Tensors:
     def _bag_list(self, op: emb.BagListOp) -> None:
         entries, offsets, count = self._value(op.list), self._value(op.offsets), int(self._value(op.bags))
         width, pitch, out_pitch = (value.value.data for value in (op.width, op.pitch, op.out_pitch))
-        bags = replace(self._bags_of(op, width, self._value(op.indices)), start=op.starts_with)
+        bags = self._bags_of(op, width, self._value(op.indices))
         if op.bits is not None:
             bags = PackedBags(**vars(bags), bits=op.bits.value.data)
         memory, element, out_element = self._memory(), row_element(op.row_element), row_element(op.out_element)
@@ -228,19 +226,19 @@ class Tensors:
         width, pitch, out_pitch = (value.value.data for value in (op.width, op.pitch, op.out_pitch))
         count, weights = int(self._value(op.blocks)), None if op.weights is None else self._value(op.weights)
         indices, is_fused = self._value(op.indices), op.fused is not None
-        bags = Bags("sum", None, is_fused, width, indices, weights, op.row_element, False, "", op.starts_with)
-        memory, element, nothing = self._memory(), BINARY32, -0.0 if op.starts_with == FIRST else 0.0
+        bags = Bags("sum", None, is_fused, width, indices, weights, op.row_element, False, "")
+        memory, element = self._memory(), BINARY32
         for entry in range(op.first.value.data, op.first.value.data + op.count.value.data):
             rows, address, out_address = (int(number) for number in entries[:, entry])
             table, out = (
                 Rows(memory, address, width, pitch, element),
                 Rows(memory, out_address, width, out_pitch, element),
             )
-            total = np.full(width, nothing, np.float32)
+            total = np.zeros(width, np.float32)
             for block in range(entry * (count + 1), entry * (count + 1) + count):
                 if places[block]:
                     out[int(places[block])] = total
-                    total = np.full(width, nothing, np.float32)
+                    total = np.zeros(width, np.float32)
                 total = total + bags.pool(table, rows, int(ends[block]), int(ends[block + 1]))
 
     def _memory(self) -> Array:

@@ -14,7 +14,7 @@ def finish(member: Member, sums: Array) -> None:
     """Make of the sums of an operation that has strands, f32, what it gives; in place."""
     operation, lengths = member.operation, np.diff(member.offsets)
     if operation.start == FIRST:
-        sums[lengths == 0] = 0.0
+        _keep_negative_zeros(member, sums)
     if operation.start == SINGLE:
         _take_single_rows(member, sums)
     if operation.mode == "sum":
@@ -30,6 +30,22 @@ def finish(member: Member, sums: Array) -> None:
             few = lengths < _DIVIDED_FROM
             sums[few] *= np.float32(1) / divisor[few]
             sums[~few] /= divisor[~few]
+
+
+def _keep_negative_zeros(member: Member, sums: Array) -> None:
+    """Where all rows of a bag are -0.0, so is a sum that begins with its first row; the launch began with +0.0."""
+    lengths = np.diff(member.offsets)
+    found = np.flatnonzero((lengths > 0) & (sums == 0).any(1))
+    if not found.size:
+        return
+    each = lengths[found]
+    begin = each.cumsum() - each
+    entries = np.arange(each.sum()) + np.repeat(member.offsets[found] - begin, each)
+    rows = array_of(member.request.table)[member.entries("indices")[entries]]
+    if member.is_weighted:
+        rows = rows * member.entries("weights")[entries, None]
+    are_negative = np.logical_and.reduceat((rows == 0) & np.signbit(rows), begin)
+    sums[found] = np.where(are_negative, np.float32(-0.0), sums[found])
 
 
 def _take_single_rows(member: Member, sums: Array) -> None:

@@ -14,7 +14,7 @@ from daedal.driver.memory.layout import row_pitch
 from daedal.hw.config.core import Config
 from daedal.runtime.batch.finish import finish
 from daedal.runtime.batch.members import Array, Entry, Member, Result
-from daedal.runtime.operations import BLOCKS, CHAIN, DIVIDED, FIRST, LANES, SINGLE, ZERO, BlockKind, Kind
+from daedal.runtime.operations import BLOCKS, CHAIN, DIVIDED, LANES, ZERO, BlockKind, Kind
 from daedal.runtime.request import Request
 
 MOST_CHAINED = {CHAIN: None, BLOCKS: 9, LANES: 15}
@@ -105,7 +105,7 @@ def chain_of(member: Member) -> Request | None:
     its bags are so short that they are added up one row after the other from +0.0; else None.
     """
     operation, most = member.operation, MOST_CHAINED[member.operation.order]
-    if operation.start == FIRST or (most is not None and np.diff(member.offsets).max(initial=0) > most):
+    if most is not None and np.diff(member.offsets).max(initial=0) > most:
         return None
     chain = replace(operation, mode="sum", order=CHAIN, start=ZERO, mean=DIVIDED)
     return replace(member.request, operation=chain, finish=lambda sums: finish(member, sums))
@@ -131,10 +131,9 @@ def _kind(strand: Strand, width: int, out_pitch: int, config: Config) -> Kind | 
     operation = strand.operation
     pitch = row_pitch(operation.width * operation.element.bytes, config) // operation.element.bytes
     bits, is_weighted, is_fused = operation.index_bits, operation.is_weighted, operation.is_fused
-    start = ZERO if operation.start == SINGLE else operation.start  # of which the host takes care
     if strand.places is not None:
-        return BlockKind(width, pitch, out_pitch, bits, is_weighted, is_fused, start)
-    return Kind("sum", width, pitch, out_pitch, bits, is_weighted, is_fused, None, start=start)
+        return BlockKind(width, pitch, out_pitch, bits, is_weighted, is_fused)
+    return Kind("sum", width, pitch, out_pitch, bits, is_weighted, is_fused, None)
 
 
 @dataclass(frozen=True)

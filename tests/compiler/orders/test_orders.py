@@ -94,6 +94,19 @@ def test_several_tables_are_one_launch(ddr3: daedal.Device, rng: np.random.Gener
     assert runs.stats.launches == 1
 
 
+def test_three_widths_with_negative_zeros_are_one_launch(ddr3: daedal.Device, rng: np.random.Generator) -> None:
+    made = []
+    for width in (8, 16, 32):
+        table = numbers(rng, ROWS, width)
+        table[: ROWS - 10] = -0.0
+        made.append(case(rng, table, np.concatenate([lengths(rng, 20, 60), [0, 1, 2, 3]]), "blocks, mean"))
+        assert np.signbit(made[-1][1][made[-1][1] == 0]).any()
+    runs = executable(ddr3)
+    for (_, expected), result in zip(made, runs(*(request for request, _ in made)), strict=True):
+        assert same(result, expected)
+    assert runs.stats.launches == 1
+
+
 @pytest.mark.parametrize("negative_zeros", [0, 1, 4], ids=["normal", "one with -0.0", "all with -0.0"])
 def test_several_widths_with_and_without_weights_are_one_launch(
     ddr3: daedal.Device, rng: np.random.Generator, negative_zeros: int

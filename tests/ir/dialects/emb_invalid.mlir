@@ -126,18 +126,6 @@ func.func @f(%t: tensor<?x4xui8>, %i: tensor<?x?xi64>) -> tensor<?x4xui8> {
 }
 // CHECK: table must be rows of f32 or f16 or bf16 of a fixed width of at least 1, not tensor<?x4xui8>
 // -----
-func.func @f(%l: tensor<3x2xi64>, %i: tensor<?xi32>, %o: tensor<?xi64>, %n: index) {
-  emb.bag_list "sum" %l[0 for 2] width 8 pitch 8 to 8 %i offsets %o bags %n start "last" : tensor<3x2xi64>, tensor<?xi32> offsets tensor<?xi64>
-  func.return
-}
-// CHECK: start must be one of zero, first, not 'last'
-// -----
-func.func @f(%l: tensor<3x2xi64>, %i: tensor<?xi32>, %o: tensor<?xi64>, %n: index) {
-  emb.bag_list "mean" %l[0 for 2] width 8 pitch 8 to 8 %i offsets %o bags %n start "first" : tensor<3x2xi64>, tensor<?xi32> offsets tensor<?xi64>
-  func.return
-}
-// CHECK: start must go with a sum of f32
-// -----
 func.func @f(%l: tensor<3x2xi64>, %i: tensor<?xi32>, %o: tensor<?xi64>, %p: tensor<?xf32>, %n: index) {
   emb.block_list %l[0 for 2] width 8 pitch 8 to 8 %i ends %o places %p blocks %n : tensor<3x2xi64>, tensor<?xi32> ends tensor<?xi64> places tensor<?xf32>
   func.return

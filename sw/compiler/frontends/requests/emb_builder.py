@@ -137,7 +137,6 @@ def _entries(kind: Kind, entries: tuple[SSAValue, int, int], values: Mapping[str
         wide=kind.is_wide,
         rounds=kind.rounds,
         element=type_of(kind.element),
-        start=kind.start,
         bits=kind.bits,
     )
 
@@ -154,7 +153,6 @@ def _sums(kind: BlockKind, entries: tuple[SSAValue, int, int], values: Mapping[s
         pitch=kind.pitch,
         out_pitch=kind.out_pitch,
         fused=kind.is_fused,
-        start=kind.start,
     )
 
 

@@ -39,6 +39,9 @@ class Order(enum.Enum):
 _ADDITIONS = {Order.CHAIN: CHAIN, Order.BLOCKS: BLOCKS, Order.LANES: LANES, Order.SEGMENT: CHAIN}
 """In which order an operation has them."""
 
+_STARTS = {Order.CHAIN: ZERO, Order.BLOCKS: FIRST, Order.LANES: SINGLE, Order.SEGMENT: SINGLE}
+"""What an operation begins with."""
+
 
 def ordered_request(
     name: str,
@@ -62,8 +65,8 @@ def ordered_request(
         return destination_request(name, table, indices, weights, keys, rows, mode)
     if element_of(name, table) != LANE:
         raise UnsupportedOperation(f"{name}: the table must be of {LANE.dtype} for sums in this order: convert it")
-    has_negative_zeros = weights is None and order is not Order.CHAIN and _has_negative_zeros(table, indices)
-    if order is Order.SEGMENT and mode != "sqrtn" and weights is None and not has_negative_zeros:
+    is_plain = order is Order.SEGMENT and mode != "sqrtn" and weights is None
+    if is_plain and not _has_negative_zeros(table, indices):
         return destination_request(name, table, indices, weights, keys, rows, mode)
     request = destination_request(name, table, indices, weights, keys, rows, "sum")
     assert isinstance(request.operation, Bag)
@@ -71,7 +74,7 @@ def ordered_request(
         request.operation,
         mode=mode,
         order=_ADDITIONS[order],
-        start=SINGLE if order in (Order.LANES, Order.SEGMENT) else FIRST if has_negative_zeros else ZERO,
+        start=_STARTS[order],
         mean=RECIPROCAL_BELOW_10 if order is Order.BLOCKS else DIVIDED,
     )
     return replace(request, operation=operation)

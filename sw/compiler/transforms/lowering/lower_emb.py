@@ -29,7 +29,7 @@ from xdsl.utils.exceptions import VerifyException
 from daedal.compiler.bounds import BOUNDS
 from daedal.compiler.dialects import emb, place
 from daedal.compiler.dialects.emb_blocks import BlockListOp
-from daedal.compiler.dialects.emb_checks import FIRST, LIST_NUMBERS
+from daedal.compiler.dialects.emb_checks import LIST_NUMBERS
 from daedal.compiler.dialects.emb_score import ScoreOp
 from daedal.compiler.dialects.narrow_packed import packed_elements
 from daedal.compiler.transforms.builders.block_pooling import BlockPooling
@@ -90,9 +90,9 @@ class _Function:
         """The argument ``name``, if there is one."""
         return self.arguments.get(name)
 
-    def constants(self, width: int, mode: str = "sum", start: str = "") -> Constants:
-        """What loops over rows of ``width`` use that are pooled in this mode; sums begin with ``start``."""
-        nothing, name = (1.0, "one") if mode == "prod" else (-0.0 if start == FIRST else 0.0, "zero")
+    def constants(self, width: int, mode: str = "sum") -> Constants:
+        """What loops over rows of ``width`` use that are pooled in this mode."""
+        nothing, name = (1.0, "one") if mode == "prod" else (0.0, "zero")
         return Constants(self.c0, self.c1, self.emit.index(width, "width"), self.emit.f32(nothing, name))
 
     def bounds(self, offsets: SSAValue, b: SSAValue, limit: SSAValue) -> tuple[SSAValue, SSAValue]:
@@ -262,7 +262,7 @@ class _ListLowering:
         f, emit = self._function, self._function.emit
         entries, indices, bags = (self._values[value] for value in (op.list, op.indices, op.bags))
         width = op.width.value.data if op.bits is None else packed_elements(op.row_width, op.bits.value.data)
-        constants = f.constants(width, op.mode.data, op.starts_with)
+        constants = f.constants(width, op.mode.data)
         first, count = op.first.value.data, op.count.value.data
         padding = None if op.padding is None else emit.index(op.padding.value.data, "padding")
         weights = None if op.weights is None else self._values[op.weights]
@@ -297,7 +297,7 @@ class _ListLowering:
         width, first = op.width.value.data, op.first.value.data
         weights = None if op.weights is None else self._values[op.weights]
         total, part = emit.row_buffer(width, "total"), emit.row_buffer(width, "part")
-        constants = f.constants(width, start=op.starts_with)
+        constants = f.constants(width)
         pooling = Pooling(emit, constants, "sum", op.fused is not None, indices, weights, None, part)
         sums = PlacedBlocks(emit, constants, pooling, total, part)
         numbers = [emit.index(n, f"number{n}") for n in range(LIST_NUMBERS)]
