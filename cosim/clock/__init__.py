@@ -59,6 +59,11 @@ class ModelTarget(EmulatorTarget):
         numbers = astuple(found.parameters)
         self._library.clock_set(self._machine, (ctypes.c_int64 * len(numbers))(*numbers))
 
+    def lines_by_port(self) -> tuple[int, ...]:
+        """Lines that each memory port was asked for so far."""
+        with self._owned.lock:
+            return tuple(int(self._library.clock_lines(self._handle(), port)) for port in range(self.config.ports))
+
     @property
     def activations(self) -> int:
         """Rows of the DRAM's banks that were opened so far."""
@@ -72,5 +77,6 @@ def _library() -> ctypes.CDLL:
     library = load_library(build_library("model", files, flags=(*FLAGS, *ACROSS)))
     declare(library)
     library.clock_set.argtypes, library.clock_set.restype = [ctypes.c_void_p, ctypes.POINTER(ctypes.c_int64)], None
+    library.clock_lines.argtypes, library.clock_lines.restype = [ctypes.c_void_p, ctypes.c_uint], ctypes.c_uint64
     library.clock_activations.argtypes, library.clock_activations.restype = [ctypes.c_void_p], ctypes.c_uint64
     return library

@@ -72,7 +72,7 @@ void Clock::load(unsigned level, unsigned slot, bool random, unsigned context, b
     if (!first && line == last) return;
     last = line;
     front_->lines[4 * level + slot].push({address, line, nest_, static_cast<std::uint16_t>(place++), static_cast<std::uint16_t>(context)});
-    put({Kind::LINE, static_cast<std::uint8_t>(level), static_cast<std::uint8_t>(slot), 0, 0, address});
+    front_->walk.push({Kind::LINE, static_cast<std::uint8_t>(level), static_cast<std::uint8_t>(slot), 0, 0, address});
     return;
   }
   random = random && !config_.serial[level];
@@ -88,14 +88,15 @@ void Clock::load(unsigned level, unsigned slot, bool random, unsigned context, b
     (slot & 1 ? own : even) = line;
   }
   front_->lines[4 * level + slot].push({address, line, nest_, 0, 0});
-  put({random ? Kind::RANDOM : Kind::LINE, static_cast<std::uint8_t>(level), static_cast<std::uint8_t>(slot), 0, 0,
-       address});
+  front_->walk.push({random ? Kind::RANDOM : Kind::LINE, static_cast<std::uint8_t>(level),
+                     static_cast<std::uint8_t>(slot), 0, 0, address});
 }
 
-void Clock::nest() {
+void Clock::nest(unsigned words) {
   for (auto& unit : last_lines_) std::fill(std::begin(unit), std::end(unit), ~0ull - 1);
   ++nest_;
-  put({Kind::NEST, 0, 0, 0, 0, 0});
+  for (Stream<Entry>* unit : {&front_->program, &front_->walk, &front_->events})
+    unit->push({Kind::NEST, 0, 0, 0, words, 0});
 }
 
 // Cycles that the iterative unit takes of numbers that are neither subnormal nor special.
@@ -175,8 +176,8 @@ bool Clock::serve() {
 void Clock::work(std::size_t left) {
   unsigned idle = 0;
   front_->over = left == 0;
-  while (front_->trace.size() > left) {
-    if (front_->step()) {
+  while (front_->waiting() > left) {
+    if (front_->advance()) {
       idle = 0;
       continue;
     }

@@ -19,6 +19,8 @@ class Clock {
   void mix(bool mixed) { mixed_ = mixed; }
   // Rows of the DRAM's banks that were opened since the last reset.
   std::uint64_t activations() const { return memory_->activations; }
+  // Lines that a port was asked for since then.
+  std::uint64_t lines_of(unsigned port) const { return memory_->lines_of(port); }
   void reset();
   void rang();
   template <class Space>
@@ -27,30 +29,31 @@ class Clock {
   }
   // A program's word; the first one of those that follow their block is in a line that is here already.
   void word(std::uint64_t place, bool first, std::uint64_t address) {
-    put({timing::Kind::WORD, 0, 0, 0, address % bus_ == 0 || first, place});
+    front_->program.push({timing::Kind::WORD, 0, 0, 0, address % bus_ == 0 || first, place});
   }
   // So many words has the program, which stands by itself.
   void length(std::uint64_t words) {
-    put({timing::Kind::LENGTH, 0, 0, 0, static_cast<std::uint32_t>((words * WORD_BYTES + bus_ - 1) / bus_), 0});
+    front_->program.push({timing::Kind::LENGTH, 0, 0, 0, static_cast<std::uint32_t>((words * WORD_BYTES + bus_ - 1) / bus_), 0});
   }
   void level(bool enabled, bool interleaves, bool deals, unsigned loads, unsigned operations, unsigned operands,
              unsigned held, unsigned words);
   // The line that a load of the level that follows does not read, nor any behind it, before it is wanted; and that from
-  // which on it reads before it knows what is wanted, with its place in memory, or ~0.
-  void array(unsigned slot, std::uint64_t limit, std::uint64_t line, std::uint64_t address) {
-    arrays_[slot] = {limit, line, address - address % bus_};
-  }
-  void nest();
+  // which on it reads before it knows what is wanted, or ~0.
+  void array(unsigned slot, std::uint64_t limit, std::uint64_t line) { arrays_[slot] = {limit, line}; }
+  // The nest is complete; so many of its words are the event unit's.
+  void nest(unsigned words);
   // Another line of a load, for an activation in this context.
   void load(unsigned level, unsigned slot, bool random, unsigned context, bool first, std::uint64_t address,
             std::uint64_t line);
   // A bundle comes to the event unit, of which levels it is an iteration and the first one; its number.
   std::uint64_t arrive(std::uint32_t iterates, std::uint32_t begins) {
-    put({timing::Kind::BUNDLE, 0, 0, 0, iterates | begins << 8, 0});
+    front_->walk.push({timing::Kind::BUNDLE, 0, 0, 0, iterates | begins << 8, 0});
     return bundles_++;
   }
   // Its events are next.
-  void deliver(std::uint64_t number) { put({timing::Kind::DELIVER, 0, 0, 0, static_cast<std::uint32_t>(number), 0}); }
+  void deliver(std::uint64_t number) {
+    front_->events.push({timing::Kind::DELIVER, 0, 0, 0, static_cast<std::uint32_t>(number), 0});
+  }
   void step(bool token, bool scalar, bool store) {
     flags_ = static_cast<std::uint8_t>(token * timing::TOKEN | scalar * timing::SCALAR | store * timing::STORE);
     open_ = true;
@@ -72,9 +75,9 @@ class Clock {
     }
   }
   void stepped() {
-    if (open_) put({timing::Kind::STEP, 0, 0, flags_, 0, 0});
+    if (open_) front_->events.push({timing::Kind::STEP, 0, 0, flags_, 0, 0});
     open_ = false;
-    if (front_->trace.size() > MOST) work(LEAST);
+    if (front_->waiting() > MOST) work(LEAST);
   }
   void executed(const Instruction& bits, const Operation& operation, bool starts, std::uint64_t context,
                 bool pops_scalar, bool kept, bool takes_b, bool adds_b, std::uint64_t elements, const Popped& popped,
@@ -88,15 +91,14 @@ class Clock {
  private:
   static constexpr std::size_t MOST = 1 << 14, LEAST = 1 << 13;
 
-  void put(const timing::Entry& entry) { front_->trace.push(entry); }
   void begin(std::uint64_t block, std::uint64_t words, std::uint64_t lines, bool follows, bool fence);
   void chunk(std::uint64_t queue, std::uint64_t address, std::uint64_t lines) {
     const auto slot = static_cast<std::uint8_t>(queue);
     const auto size = static_cast<std::uint32_t>(lines);
     if (open_)
-      put({timing::Kind::STEP, 0, slot, static_cast<std::uint8_t>(flags_ | timing::FETCH), size, address});
+      front_->events.push({timing::Kind::STEP, 0, slot, static_cast<std::uint8_t>(flags_ | timing::FETCH), size, address});
     else
-      put({timing::Kind::CHUNK, 0, slot, 0, size, address});
+      front_->events.push({timing::Kind::CHUNK, 0, slot, 0, size, address});
     open_ = false;
   }
   void work(std::size_t left);

@@ -14,4 +14,9 @@ void clock_set(void* machine, const std::int64_t* values) {
 
 // Rows of the DRAM's banks that were opened so far.
 std::uint64_t clock_activations(void* machine) { return static_cast<daedal::Machine*>(machine)->core().clock.activations(); }
+
+// Lines that a port was asked for so far.
+std::uint64_t clock_lines(void* machine, unsigned port) {
+  return static_cast<daedal::Machine*>(machine)->core().clock.lines_of(port);
+}
 }

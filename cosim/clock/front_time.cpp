@@ -15,22 +15,30 @@ constexpr Time DEALT = 1;            // more if bundles are dealt
 constexpr Time TO_CHUNK = 8;         // from a step to its first chunk's slots
 // Of a serial level, and of steps where all levels are serial.
 constexpr Time SERIAL_BUNDLE = 4, SERIAL_LOAD = 4, SERIAL_OPERATION = 2;
+constexpr Time SERIAL_TOUCH = 8;  // from the first request of a load to that of the next one
 constexpr Time SERIAL_STEP = 6, SERIAL_ROW = 7;
 constexpr Time TO_QUEUE = 3;         // from a step to the queues
 constexpr Time FROM_PORT = 3;        // from a request's leaving a port's queue back to the row fetch
 constexpr std::uint64_t LANDING = 10;     // entries that a step's outputs have in front of their queues
+constexpr Time THROUGH = 4;          // from a nest's last step until the event unit is through with it
+constexpr std::uint32_t NESTS_AHEAD = 2;  // levels may be one nest ahead of the event unit
 constexpr std::uint64_t BUNDLES = 24;     // in front of the event unit
 constexpr std::uint64_t ROWS_AHEAD = 18;  // steps' rows that wait for their slots
 
 }  // namespace
 
 FrontTime::FrontTime(const Config& config, MemoryTime& memory, Queues& queues)
-    : config_(config), memory_(memory), queues_(queues) {
+    : config_(config), map_(config), memory_(memory), queues_(queues) {
   burst_ = static_cast<std::uint64_t>(std::min<std::int64_t>(MAX_BURST, config.page_bytes / config.bus_bytes));
   for (std::int64_t n = 0; n < config.levels; ++n) is_serial_ &= config.serial[n] != 0;
 }
 
-void FrontTime::nest() {
+// The levels go to the next nest: it must be complete, and the event unit must be through with the one before the last.
+bool FrontTime::nest() {
+  if (loaded_ == nest_number_) return false;
+  const std::uint32_t number = nest_number_ + 1;
+  if (number > NESTS_AHEAD && delivering_ <= number - NESTS_AHEAD) return false;
+  const Time free = number > NESTS_AHEAD ? over_[number - NESTS_AHEAD] : 0;
   const auto count = static_cast<std::size_t>(config_.levels);
   const auto first = shapes.begin() + static_cast<std::ptrdiff_t>(shape_);
   nest_.assign(first, first + static_cast<std::ptrdiff_t>(count));
@@ -39,8 +47,8 @@ void FrontTime::nest() {
     shapes.clear();
     shape_ = 0;
   }
-  started_ = std::max(words_, began_);
-  ++nest_number_;
+  started_ = std::max(complete_[number], free);
+  nest_number_ = number;
   deals_ = false;
   for (std::size_t n = 0; n < count; ++n) {
     Level& level = levels_[n];
@@ -58,12 +66,16 @@ void FrontTime::nest() {
     load.used_line = !stream.empty() && stream.front().nest == nest_number_ ? stream.front().line : ~0ull >> 1;
     load.spread = nest_[unit / 4].interleaves;
     load.is_hinted = false;
-    if (!is_random(unit)) hint(unit, levels_[unit / 4].begins + HINT);
+    const Time touch = nest_[unit / 4].serial ? SERIAL_TOUCH * static_cast<Time>(unit % 4) : 0;
+    if (!is_random(unit)) hint(unit, levels_[unit / 4].begins + HINT + touch);
   }
+  return true;
 }
 
 // A bundle goes from the outermost level that iterates to the event unit.
-void FrontTime::bundle(const Entry& entry) {
+bool FrontTime::bundle(const Entry& entry) {
+  const auto dealt = static_cast<std::uint64_t>(config_.dealt_bundles);
+  if (bundle_ - delivered_ >= (deals_ ? dealt : BUNDLES) && !forced_) return false;
   const std::uint32_t iterates = entry.size & 0xff, begins = entry.size >> 8;
   Time parent = UNKNOWN, at = std::max(started_ + LEVEL_START, began_);
   for (unsigned n = 0; n < nest_.size(); ++n) {
@@ -95,19 +107,32 @@ void FrontTime::bundle(const Entry& entry) {
     wait_for(room - TO_EVENTS);
   }
   bundles_[bundle_++] = at + TO_EVENTS + (deals_ ? DEALT : 0);
-  const auto window = static_cast<std::uint64_t>(config_.dealt_bundles) / 8 * 7;
+  const std::uint64_t window = dealt / 8 * 7;
   if (deals_ && bundle_ > window && delivered_ > bundle_ - window) wait_for(delivered_at_[bundle_ - window]);
+  return true;
 }
 
-bool FrontTime::events(const Entry& entry) {
-  if (entry.kind == Kind::DELIVER) {
-    const Time came = bundles_[entry.size];
-    if (came > event_ + 1) queues_.stalls[LOAD] += came - std::max(event_ + 1, started_ + LEVEL_START + TO_EVENTS);
-    event_ = std::max(event_ + 1, came);
-    delivered_at_[delivered_++] = event_;
-    stepped_ = false;
-    return true;
-  }
+// The event unit is through with a nest, and has the words of the next one.
+bool FrontTime::next_events(const Entry& entry) {
+  if (loaded_ == delivering_) return false;
+  over_[delivering_++] = event_ + THROUGH;
+  events_started_ = complete_[delivering_];
+  event_ = std::max(event_ + THROUGH + static_cast<Time>(entry.size), events_started_);
+  return true;
+}
+
+// A bundle's events are next.
+bool FrontTime::deliver(const Entry& entry) {
+  if (static_cast<std::int32_t>(static_cast<std::uint32_t>(bundle_) - entry.size) <= 0) return false;  // it has not come yet
+  const Time came = bundles_[entry.size];
+  if (came > event_ + 1) queues_.stalls[LOAD] += came - std::max(event_ + 1, events_started_ + LEVEL_START + TO_EVENTS);
+  event_ = std::max(event_ + 1, came);
+  delivered_at_[delivered_++] = event_;
+  stepped_ = false;
+  return true;
+}
+
+bool FrontTime::step(const Entry& entry) {
   // A bundle's first step takes the bundle's own cycle.
   Time at = stepped_ ? event_ + 1 : event_;
   if (is_serial_) at = event_ + SERIAL_STEP + SERIAL_ROW * (!!(entry.flags & STORE) + !!(entry.flags & FETCH));
@@ -168,23 +193,42 @@ bool FrontTime::chunk(const Entry& entry) {
   return true;
 }
 
-bool FrontTime::step() {
-  const Entry& entry = trace.front();
-  bool done = true;
-  switch (entry.kind) {
-    case Kind::WORD: done = word(entry); break;
-    case Kind::LENGTH: know_length(entry.size); break;
-    case Kind::NEST: nest(); break;
-    case Kind::LINE: done = line(entry); break;
-    case Kind::RANDOM: done = random(entry); break;
-    case Kind::BUNDLE: bundle(entry); break;
-    case Kind::CHUNK: done = chunk(entry); break;
-    default: done = events(entry); break;
-  }
-  if (!done) return false;
-  forced_ = false;
-  trace.pop();
+bool FrontTime::load_word() {
+  const Entry& entry = program.front();
+  if (entry.kind == Kind::WORD) return word(entry);
+  if (entry.kind == Kind::LENGTH)
+    know_length(entry.size);
+  else
+    complete_[++loaded_] = std::max(words_, began_);
   return true;
+}
+
+bool FrontTime::step_levels() {
+  const Entry& entry = walk.front();
+  switch (entry.kind) {
+    case Kind::NEST: return nest();
+    case Kind::LINE: return line(entry);
+    case Kind::RANDOM: return random(entry);
+    default: return bundle(entry);
+  }
+}
+
+bool FrontTime::step_events() {
+  const Entry& entry = events.front();
+  switch (entry.kind) {
+    case Kind::NEST: return next_events(entry);
+    case Kind::DELIVER: return deliver(entry);
+    case Kind::CHUNK: return chunk(entry);
+    default: return step(entry);
+  }
+}
+
+bool FrontTime::advance() {
+  const std::size_t before = waiting();
+  while (!program.empty() && load_word()) done(program);
+  while (!walk.empty() && step_levels()) done(walk);
+  while (!events.empty() && step_events()) done(events);
+  return waiting() != before;
 }
 
 void FrontTime::force() { forced_ = true; }

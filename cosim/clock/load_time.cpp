@@ -9,6 +9,7 @@ namespace {
 
 constexpr Time LOOK_UP = 20;         // of an iteration's cycles, those from the look-up of its elements on
 constexpr Time LOAD_TO_BUNDLE = 25;  // from a line to the bundle with its element
+constexpr Time SERIAL_TO_BUNDLE = 18; // the same of a serial level
 constexpr Time RESTART = 6;          // from a line that is not wanted to the request for the one that is
 constexpr Time SKIP = 2;             // for each line between
 constexpr std::uint64_t SERIAL_LINES = 3;  // of each load that a serial level has ahead of the one that it uses
@@ -32,7 +33,6 @@ void FrontTime::hint(unsigned unit, Time at) {
   if (!shape.enabled || array.first == ~0ull || (unit % 2 && array.first - shape.arrays[unit % 4 - 1].first <= 1)) return;
   load.used_line = array.first;
   load.last_line = array.first - 1;
-  load.last_address = array.address - static_cast<std::uint64_t>(config_.bus_bytes);
   overrun(unit, at);
   load.is_hinted = load.last_line != array.first - 1;
 }
@@ -41,7 +41,8 @@ void FrontTime::hint(unsigned unit, Time at) {
 bool FrontTime::comes(unsigned unit, const LoadLine& line, Time at) {
   Load& load = loads_[unit];
   if (load.last_line == ~0ull || line.line <= load.used_line) return false;
-  if (line.line - load.used_line >= static_cast<std::uint64_t>(config_.lookahead_lines)) return false;
+  const bool serial = config_.serial[unit / 4] != 0;
+  if (line.line - load.used_line >= (serial ? SERIAL_LINES : static_cast<std::uint64_t>(config_.lookahead_lines))) return false;
   if (line.line > load.last_line) overrun(unit, at);
   if (line.line > load.last_line) return false;
   load.there[load.asked++] = EARLY;
@@ -69,14 +70,14 @@ void FrontTime::prefetch(unsigned unit, bool wanted, Time at) {
   for (;;) {
     const std::uint64_t skipped = load.asked - load.used;
     if (skipped >= stream.size() || stream.ahead(skipped).nest != nest_number_) {
-      if (!load.spread && !serial && (over || skipped < stream.size())) overrun(unit, at);
+      if (!load.spread && (over || skipped < stream.size())) overrun(unit, at);
       return;
     }
     const LoadLine& first = stream.ahead(skipped);
     const bool follows = load.spread || first.line == load.last_line + 1;
-    if (!follows && !serial && comes(unit, first, at)) continue;
+    if (!follows && comes(unit, first, at)) continue;
     if (!follows && !(wanted && skipped == 0)) {
-      if (!serial) overrun(unit, at);
+      overrun(unit, at);
       return;
     }
     if (load.spread) {
@@ -99,7 +100,6 @@ void FrontTime::prefetch(unsigned unit, bool wanted, Time at) {
     memory_.ask(load.asks, first.address, count, LOADS + unit, load.asked);
     load.asked += count;
     load.last_line = first.line + count - 1;
-    load.last_address = first.address + (count - 1) * static_cast<std::uint64_t>(config_.bus_bytes);
     wanted = false;
   }
 }
@@ -107,18 +107,19 @@ void FrontTime::prefetch(unsigned unit, bool wanted, Time at) {
 // Lines behind those that are wanted are read too, up to the array's limit, as far as there is room.
 void FrontTime::overrun(unsigned unit, Time at) {
   Load& load = loads_[unit];
-  const auto most = static_cast<std::uint64_t>(config_.lookahead_burst);
+  const bool serial = config_.serial[unit / 4] != 0;
+  const std::uint64_t room = serial ? SERIAL_LINES : static_cast<std::uint64_t>(config_.lookahead_lines);
+  const std::uint64_t most = serial ? 1 : static_cast<std::uint64_t>(config_.lookahead_burst);
   const auto bus = static_cast<std::uint64_t>(config_.bus_bytes);
   if (load.last_line == ~0ull) return;
   while (load.last_line + 1 < load.limit) {
     const std::uint64_t first = load.last_line + 1, block = most - first % most;
-    if (first + block - load.used_line > static_cast<std::uint64_t>(config_.lookahead_lines)) return;
+    if (first + block - load.used_line > room) return;
     const std::uint64_t count = std::min(block, load.limit - first);
     load.asks = std::max(load.asks + 2, at);
     for (std::uint64_t n = 0; n < count; ++n) load.early[first + n] = UNKNOWN;
-    memory_.ask(load.asks, load.last_address + bus, static_cast<std::uint32_t>(count), EARLY_LOADS + unit, first);
+    memory_.ask(load.asks, map_(first * bus), static_cast<std::uint32_t>(count), EARLY_LOADS + unit, first);
     load.last_line += count;
-    load.last_address += count * bus;
   }
 }
 
@@ -154,9 +155,10 @@ bool FrontTime::line(const Entry& entry) {
     there = load.early[number];
     Time at = std::max(level.out, level.prepared) - LOOK_UP;
     if (wait(there) || !restart(entry.level, at)) return false;
-    there = std::max(there, at + SKIP * static_cast<Time>(number - load.used_line - 1));
+    for (std::uint64_t n = load.used_line + 1; n < number; ++n) at = std::max(at, load.early[n]) + SKIP;
+    there = std::max(there, at);
   }
-  level.ready = std::max(level.ready, there + LOAD_TO_BUNDLE);
+  level.ready = std::max(level.ready, there + (config_.serial[entry.level] ? SERIAL_TO_BUNDLE : LOAD_TO_BUNDLE));
   if (load.spread) {
     const LoadLine& one = lines[unit].front();
     load.used_places[one.context] = one.place + 1;

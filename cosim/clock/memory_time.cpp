@@ -38,7 +38,8 @@ void MemoryTime::ask(Time at, std::uint64_t address, std::uint32_t lines, std::u
   port.arriving.insert(request, [&](const Request& other) { return other.arrives > request.arrives; });
   ++pending_;
   lines_asked += lines;
-  commit(to, at + TO_PORT);
+  port.lines += lines;
+  commit(to);
 }
 
 // What has arrived by now goes into its group, or to the loads, which go first.
@@ -81,9 +82,10 @@ bool MemoryTime::take(Port& port, Time at, Request& taken) {
   return true;
 }
 
-// Sends bursts on their way, as many as a port has room for.
-void MemoryTime::commit(unsigned number, Time at) {
+// Sends bursts on their way, as many as a port has room for: when that came, or when they arrive.
+void MemoryTime::commit(unsigned number) {
   Port& port = ports_[number];
+  Time at = port.freed;
   while (port.words < static_cast<std::uint64_t>(p_.port_words) &&
          port.flying.size() < static_cast<std::size_t>(config_.port_outstanding)) {
     Request request;
@@ -200,9 +202,12 @@ bool MemoryTime::serve(Request& served, Time& first) {
     }
     Request& head_ = best.flying.front();
     served = head_;
-    const bool whole = head_.reader < LOADS || head_.lines <= p_.chunk;
+    const bool is_row = head_.reader < LOADS;
+    // Memory gives a line of each port in turn: while a row comes, so do as many lines of a load.
+    const std::int64_t chunk = start <= row_end_ + p_.chunk * count ? std::max(p_.chunk, row_lines_) : p_.chunk;
+    const bool whole = is_row || head_.lines <= chunk;
     if (!whole) {
-      served.lines = static_cast<std::uint32_t>(p_.chunk);
+      served.lines = static_cast<std::uint32_t>(chunk);
       head_.lines -= served.lines;
       head_.number += served.lines;
       head_.address += served.lines * static_cast<std::uint64_t>(config_.bus_bytes);
@@ -212,21 +217,40 @@ bool MemoryTime::serve(Request& served, Time& first) {
     part_ += static_cast<Time>(served.lines) * p_.line_time;
     bus_ = start + part_ / PART;
     part_ %= PART;
+    if (head_.arrives - TO_PORT > returned_) {
+      if (gaps_.size() == GAPS) gaps_.pop();
+      gaps_.push({returned_, head_.arrives - TO_PORT});
+    }
     first = start + RETURN + (p_.dram ? p_.latency : 0);
     returned_ = std::max(returned_, first + static_cast<Time>(served.lines));
-    best.free = bus_;
+    best.free = best.freed = bus_;
+    if (is_row) {
+      row_end_ = bus_;
+      row_lines_ = served.lines;
+    }
     Bank& bank = banks_[row_of(served.address) & (banks_.size() - 1)];
     bank.through = std::max(bank.through, bus_);
     if (!whole) {
       ready_[chosen] = bus_;
+      commit(chosen);
       return true;
     }
     best.flying.pop();
     --pending_;
     head(chosen);
-    commit(chosen, bus_);
+    commit(chosen);
     return true;
   }
+}
+
+Time MemoryTime::idle_from(Time from, Time until) {
+  while (!gaps_.empty() && gaps_.front().until <= from) gaps_.pop();
+  Time idle = NEVER;
+  if (!gaps_.empty())
+    idle = gaps_.front().from;
+  else if (!pending_)
+    idle = returned_;
+  return idle < until ? std::max(idle, from) : NEVER;
 }
 
 Time MemoryTime::write(Time at, std::uint64_t lines, Batch batch) {

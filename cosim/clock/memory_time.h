@@ -33,10 +33,13 @@ class MemoryTime {
   enum Batch { NO_HOLD, WHOLE, SHORT };
   Time write(Time at, std::uint64_t lines, Batch batch);
   Time now() const { return bus_; }
-  // Nothing is read at this time, as far as is known.
-  bool idle(Time at) const { return !pending_ && returned_ <= at; }
+  // The first time from one to before the other at which nothing is read, as far as is known; NEVER if there is none.
+  // Asked for in the order of time.
+  Time idle_from(Time from, Time until);
+  static constexpr Time NEVER = std::numeric_limits<Time>::max();
   std::uint64_t lines_asked = 0;
   std::uint64_t activations = 0;  // rows of banks that were opened
+  std::uint64_t lines_of(unsigned port) const { return ports_[port].lines; }  // that it was asked for
   std::uint64_t pending() const { return pending_; }
 
  private:
@@ -52,17 +55,19 @@ class MemoryTime {
     std::vector<Group> groups;          // by key
     Stream<std::uint32_t> order;        // keys of those that wait
     std::uint64_t words = 0;            // lines of flying
+    std::uint64_t lines = 0;            // asked for in all
     Time free = 0;                      // when the burst before was through
+    Time freed = 0;                     // when lines left last, which makes room
   };
   struct Bank {
     std::uint64_t row = ~0ull;
     Time through = 0, activated = -100;
   };
-  struct Hold {
+  struct Interval {
     Time from, until;
   };
 
-  void commit(unsigned number, Time at);
+  void commit(unsigned number);
   bool take(Port& port, Time at, Request& taken);
   void sort(Port& port, Time at);
   void head(unsigned number);
@@ -73,12 +78,14 @@ class MemoryTime {
   const Config& config_;
   const Parameters p_;
   unsigned page_bits_ = 0, port_bits_ = 0;
-  static constexpr Time NEVER = std::numeric_limits<Time>::max();
+  static constexpr std::size_t GAPS = 256;
   std::vector<Port> ports_;
   std::vector<Time> ready_;  // when the first burst that flies at each port can be on the bus
   std::vector<Bank> banks_;
-  Stream<Hold> holds_;
+  Stream<Interval> holds_;
+  Stream<Interval> gaps_;  // in which nothing was read
   Stream<std::pair<Time, std::uint64_t>> writes_;  // without a hold
+  Time row_end_ = -100, row_lines_ = 0;  // of the last burst of a row
   Time bus_ = 0, part_ = 0, next_refresh_, returned_ = 0;
   Window<Time> activations_{4096};
   std::uint64_t pending_ = 0;

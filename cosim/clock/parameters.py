@@ -23,7 +23,7 @@ PORT_LINES = 16
 """Lines that a port of LiteDRAM's front end has on their way."""
 
 LOAD_LINES = 2
-"""Lines of a load's burst that follow each other while rows want the bus too."""
+"""Lines of a load's burst that follow each other while other ports want the bus: memory takes turns line by line."""
 
 UNBOUNDED = 1 << 20
 
@@ -107,7 +107,7 @@ def memory_of(config: Config, text: str) -> Memory:
         )
     if spec.dram is None:
         times = Parameters(0, spec.latency, round(PARTS / spec.lines), config.banks, config.page_bytes,
-                           write_latency=spec.latency)  # fmt: skip
+                           chunk=LOAD_LINES, write_latency=spec.latency)  # fmt: skip
         return Memory(name, times, bool(spec.mixed), spec.settings(config.ports))
     description = generate(spec.dram, config.ports).description
     check_fit(config, description)

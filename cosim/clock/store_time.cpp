@@ -52,6 +52,12 @@ void LanesTime::line(Time at, std::uint64_t number) {
     last_line_at_ = at;
     return;
   }
+  const auto whole = static_cast<std::uint64_t>(config_.write_batch);
+  const std::uint64_t early = std::min(whole, static_cast<std::uint64_t>(config_.vector_beats) / 4);
+  if (!mixed && held_ >= early) {  // memory may have had nothing to read since the line before
+    const Time idle = memory_.idle_from(last_line_at_ + LINE, at + LINE);
+    if (idle != MemoryTime::NEVER) batch(idle, true);
+  }
   const bool joins = number == last_line_ + 1 && burst_ < static_cast<std::uint64_t>(config_.write_burst);
   last_line_ = number;
   last_line_at_ = at;
@@ -64,10 +70,8 @@ void LanesTime::line(Time at, std::uint64_t number) {
     return;
   }
   ++held_;
-  const auto whole = static_cast<std::uint64_t>(config_.write_batch);
-  const std::uint64_t early = std::min(whole, static_cast<std::uint64_t>(config_.vector_beats) / 4);
   const bool is_short = held_ < whole;
-  if (!is_short || (held_ >= early && (queues_.plenty(at) || memory_.idle(at)))) batch(at + LINE, is_short);
+  if (!is_short || (held_ >= early && queues_.plenty(at))) batch(at + LINE, is_short);
 }
 
 // All lines that are held are written; reads wait meanwhile.

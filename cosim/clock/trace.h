@@ -88,9 +88,9 @@ struct LoadLine {
   std::uint16_t place, context;  // of a level that interleaves: lines of the activation before it
 };
 
-// What a load reads ahead: from which line, ~0 if from nowhere, where that is in memory, and up to which line.
+// What a load reads ahead: from which line, ~0 if from nowhere, and up to which line.
 struct Array {
-  std::uint64_t limit = 0, first = ~0ull, address = 0;
+  std::uint64_t limit = 0, first = ~0ull;
 };
 
 // How a level of the present nest is set.

@@ -44,6 +44,7 @@ void AccessUnit::clear() {
     for (Alu& alu : level.alus) alu.control = {};
     for (EventControl& event : level.events) event = {};
   }
+  event_words_ = 0;
   done_ = true;
   open_.clear();
   parked_ = 0;
@@ -52,6 +53,7 @@ void AccessUnit::clear() {
 bool AccessUnit::configure(const ProgramWord& word) {
   const std::uint64_t value = word.value;
   if (word.unit == Unit::LEVEL) return configure_level(word.index, word.field, value);
+  ++event_words_;
   if (word.unit == Unit::EVENT) {
     const EventControl control = EventControl::decode(value);
     levels_[word.index / 4].events[word.index % 4] = control;

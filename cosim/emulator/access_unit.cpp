@@ -125,7 +125,7 @@ void AccessUnit::tell() {
     core_.clock.level(level.control.enable != 0, level.control.interleave != 0, level.control.deal != 0, loads, operations,
                       operands[1], operands[0], level.words);
   }
-  core_.clock.nest();
+  core_.clock.nest(event_words_);
 }
 
 // Where a load of a level ends, and where it begins as far as is known before there is a bundle.
@@ -136,7 +136,7 @@ void AccessUnit::tell(const Level& level, unsigned slot) {
                          (level.control.lower || !level.lower) && load.base >> place == load.limit >> place &&
                          load.base < load.limit;
   const std::uint64_t bus = core_.config.bus_bytes;
-  core_.clock.array(slot, load.limit / bus, from_base ? load.base / bus : NOWHERE, core_.space.map(load.base));
+  core_.clock.array(slot, (load.limit + bus - 1) / bus, from_base ? load.base / bus : NOWHERE);
 }
 
 bool AccessUnit::work() {

@@ -115,6 +115,7 @@ class AccessUnit {
   unsigned interleaving_ = 0;      // that level; as many as there are: none
   unsigned parked_ = 0;            // contexts that are occupied
   unsigned next_ = 0;              // context whose turn it is
+  unsigned event_words_ = 0;       // of the event unit that have come for this nest
   BundleDealer<Bundle> dealer_;
   unsigned dealing_ = 0;           // the level whose activations are dealt to contexts; as many as there are: none
   bool in_order_ = true;           // no activations take turns

@@ -15,7 +15,7 @@ struct Clock {
   template <class... Given> void length(const Given&...) {}
   template <class... Given> void level(const Given&...) {}
   template <class... Given> void array(const Given&...) {}
-  void nest() {}
+  template <class... Given> void nest(const Given&...) {}
   template <class... Given> void load(const Given&...) {}
   template <class... Given> std::uint64_t arrive(const Given&...) { return 0; }
   template <class... Given> void deliver(const Given&...) {}

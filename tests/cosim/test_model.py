@@ -203,19 +203,8 @@ def test_predictions_of_narrow_types_are_near_the_landed_cycles(file: str, confi
     (typed,) = element_types.operations([name])
     machine = Machine(element_types.with_types(Config.preset(config)), memory, "model")
     found = element_types.measure(typed, machine)
-    assert not found["verdict"] and abs(found["cycles"] - landed) <= 0.03 * landed, (found["cycles"], landed)
-
-
-@pytest.mark.parametrize("number", [13, 23, 30])
-def test_a_nest_that_begins_in_the_middle_of_its_arrays_reads_their_beginning_too(number: int) -> None:
-    """Many tables of many widths, with the lines that are read for nothing (decision 010)."""
-    rows = [row for row in _landed() if (row["config"], row["memory"]) == ("ddr3", "ideal")]
-    (row,) = [row for row in rows if row["workload"].startswith(f"{number}: ")]
-    shape = list(shape_list.drawn(40, row["seed"]))[number]
-    machine = Machine(Config.preset("ddr3"), "ideal")
-    predicted = model_check.launch(shape.sized(machine.config).make(row["seed"]), machine, "model")
-    assert model_check.is_within(row["cycles"], predicted.cycles), (row["cycles"], predicted.cycles)
-    assert abs(predicted.lines_read - row["lines_read"]) <= 0.1 * row["lines_read"]
+    most = 0.05 if (config, memory) == ("narrow16", DRAM) else 0.03
+    assert not found["verdict"] and abs(found["cycles"] - landed) <= most * landed, (found["cycles"], landed)
 
 
 @pytest.mark.parametrize("name", ["50 tables, D 16, batch 1", "one long bag, D 16"])
@@ -273,3 +262,5 @@ def test_predictions_are_near_the_rtl(name: str) -> None:
     small = shape if shape.batch else shape.smaller(machine.config)
     row = model_check.compared(small.make(1), machine)
     assert row["within"], row
+    assert sum(row["port_lines"]) == row["lines_read"]
+    assert all(abs(a - b) <= 0.05 * a + 8 for a, b in zip(row["port_lines"], row["predicted_port_lines"], strict=True))

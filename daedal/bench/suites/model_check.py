@@ -1,7 +1,7 @@
 """The suite ``model``: what the target ``model`` predicts, beside what the RTL takes."""
 
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
 
 from daedal.bench.report.table import column
 from daedal.bench.suite import Machine, Order, Row, Say, Suite, machines_of, one_thread
@@ -37,18 +37,31 @@ def compared(made: MadeShape, machine: Machine) -> Row:
     """One launch on the RTL and on the model."""
     row: Row = {"config": machine.config.name, "memory": machine.memory, "seed": machine.seed}
     try:
-        rtl, predicted = (launch(made, machine, target) for target in ("verilator", "model"))
+        (rtl, ports), (predicted, predicted_ports) = (figures(made, machine, each) for each in ("verilator", "model"))
     except DaedalError as error:
         return {**row, "bit_exact": False, "verdict": f"{type(error).__name__}: {error}"}
     found = {"cycles": rtl.cycles, "predicted_cycles": predicted.cycles, "bit_exact": True, "verdict": ""}
     for name in ("lines_read", "lines_written", "stalls", "marks"):
         found |= {name: rtl[name], f"predicted_{name}": predicted[name]}
     found |= {"main_stall": rtl.main_stall, "predicted_stall": predicted.main_stall}
+    found |= {"port_lines": ports, "predicted_port_lines": predicted_ports}
     off = predicted.cycles / rtl.cycles - 1
     return {**row, **found, "error": off, "within": is_within(rtl.cycles, predicted.cycles)}
 
 
+class Figures(NamedTuple):
+    """What a launch did: its stats, and the lines that it read at each memory port."""
+
+    stats: Stats
+    port_lines: tuple[int, ...]
+
+
 def launch(made: MadeShape, machine: Machine, target: str) -> Stats:
+    """Stats of a launch on this target; DaedalError if the result is not PyTorch's."""
+    return figures(made, machine, target).stats
+
+
+def figures(made: MadeShape, machine: Machine, target: str) -> Figures:
     """Figures of a launch on this target; DaedalError if the result is not PyTorch's."""
     with Device.open(target, config=machine.config, memory=machine.memory) as device:
         executable = compile(made.module, made.inputs, device=device)
@@ -57,12 +70,29 @@ def launch(made: MadeShape, machine: Machine, target: str) -> Stats:
             device.bind_table(name, weight)
         if made.needed_lines(machine.config) < LONG_LINES // 2:
             executable(*made.inputs)  # the first launch of a machine has a start of its own
+        port_lines = _port_lines(device)
         result = executable(*made.inputs)
         stats: Stats = executable.stats
+        lines = port_lines()
     difference = first_difference(result, made.module(*made.inputs))
     if difference:
         raise DaedalError(f"the result on target {target} must be PyTorch's: {difference}")
-    return stats
+    return Figures(stats, lines)
+
+
+def _port_lines(device: Device) -> Callable[[], tuple[int, ...]]:
+    """From now on: what tells how many lines were read at each port."""
+    target: Any = device.target
+    if hasattr(target, "lines_by_port"):
+        before = target.lines_by_port()
+        return lambda: tuple(now - then for now, then in zip(target.lines_by_port(), before, strict=True))
+    target.record()
+
+    def counted() -> tuple[int, ...]:
+        bursts = target.recorded()
+        return tuple(int(bursts["beats"][bursts["port"] == port].sum()) for port in range(device.config.ports))
+
+    return counted
 
 
 def is_within(cycles: int, predicted: int) -> bool:
