@@ -126,8 +126,8 @@ def test_a_gather_takes_what_one_of_the_same_bytes_does(config: str) -> None:
     """Of every type: rows are words, whatever these are of."""
     machine = Machine(with_types(Config.preset(config)), "ideal", "model")
     for kind in ("bf16", "fp16", "fp8", "int8", "int4", "int2"):
-        typed = Typed(kind, "gather", 64, bags=8)
-        words = Typed("fp32", "gather", typed.row_bytes // 4, bags=8)
+        typed = Typed(kind, "gather", 64, bags=32)
+        words = Typed("fp32", "gather", typed.row_bytes // 4, bags=32)
         narrow, wide = (measure(each, machine) for each in (typed, words))
         for figure in ("cycles", "lines_read"):
             assert abs(narrow[figure] - wide[figure]) <= 0.02 * wide[figure], (kind, figure)

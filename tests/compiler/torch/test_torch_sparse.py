@@ -80,12 +80,6 @@ REFUSED: dict[str, tuple[Callable[[Tensor, Tensor], Tensor], Callable[[], Tensor
         LONG,
         r"use torch.sparse.mm\(A, x\), and add to it",
     ),
-    "a least one": (
-        reduced("amin"),
-        DENSE.to_sparse_csr,
-        LONG,
-        "reduce must be sum, mean or amax, not 'amin'",
-    ),
     "double": (lambda matrix, rows: matrix.double() @ rows.double(), lambda: COO, LONG, r"use float\(\)"),
 }
 
@@ -108,6 +102,7 @@ COMPRESSED: dict[str, tuple[Callable[[Tensor, Tensor], Tensor], Callable[[Tensor
     "sum": (reduced("sum"), lambda matrix: matrix.to_sparse_csr(), COLUMNS),
     "mean": (reduced("mean"), lambda matrix: matrix.to_sparse_csr(), COLUMNS),
     "amax": (reduced("amax"), lambda matrix: (matrix != 0).float().to_sparse_csr(), COLUMNS),
+    "amin": (reduced("amin"), lambda matrix: (matrix != 0).float().to_sparse_csr(), COLUMNS),
 }  # fmt: skip
 
 
