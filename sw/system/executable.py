@@ -183,7 +183,10 @@ class SystemExecutable(Executable):
             values = {member.node: single(member) for member in others}
             try:
                 start = partial(self._start_unit, submitted)
-                return {**values, **(self._group(shared, joined, start, submitted.settle) if shared else {})}
+                return {
+                    **values,
+                    **(self._group(shared, joined, start, submitted.then, submitted.settle) if shared else {}),
+                }
             except UnsupportedOperation as error:
                 if len(shared) == 1:
                     return values | {each.node: self._refuse(each.call, each.sources, error) for each in shared}
@@ -246,6 +249,7 @@ class SystemExecutable(Executable):
         members: Sequence[Member],
         joins: Sequence[Join],
         start: Callable[[Mapping[int, Unit]], None],
+        then: Callable[[Callable[[], None]], None],
         settle: Callable[[], None],
     ) -> "Mapping[fx.Node, Tensor]":
 
@@ -255,6 +259,7 @@ class SystemExecutable(Executable):
         results = results_of(members, joins)
         found: dict[Any, Tensor] = {}
         parts: dict[int, list[Part]] = {}
+        filled: list[tuple[Array, Array, float]] = []
         for result, (node, shape, dtype) in zip(results, _forms_of(results), strict=True):
             found[node] = tensor = empty_like(shape, dtype, result.parts[0].request.table)
             widths = [columns_in(member.request) for member in result.parts]
@@ -263,8 +268,12 @@ class SystemExecutable(Executable):
                 place, first = whole[:, first : first + width], first + width
                 for tile, each in self._shares(member.call, member.request, place).items():
                     parts.setdefault(tile, []).extend(each)
+                if member.request.empty:
+                    filled.append((place, np.diff(member.offsets) == 0, member.request.empty))
         lookups = Lookups([(member.call.label, member.request) for member in members])
         start({tile: Unit(each, is_group=True, explain=explain, lookups=lookups) for tile, each in parts.items()})
+        for place, are_empty, value in filled:
+            then(partial(place.__setitem__, are_empty, value))
         return with_parts(results, found, settle)
 
     def _shares(self, call: Call, request: Request, whole: Array) -> dict[int, list[Part]]:
@@ -319,7 +328,7 @@ class SystemExecutable(Executable):
 
     def _dry_run_group(self, members: Sequence[Member], joins: Sequence[Join]) -> "dict[fx.Node, Tensor]":
         shared, others, joined = _shared_of(members, joins)
-        found = self._group(shared, joined, self._rehearse, lambda: None) if shared else {}
+        found = self._group(shared, joined, self._rehearse, lambda _: None, lambda: None) if shared else {}
         values = {node: tensor.zero_() for node, tensor in found.items()}
         return values | {member.node: self._dry_run(member.call, member.request) for member in others}
 
