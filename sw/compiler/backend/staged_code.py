@@ -34,7 +34,7 @@ class StagedCode:
     rows
         Vector registers of rows that it finds and that wait, and of all others that other callbacks use.
     singles
-        Scalar registers that it may use; in those of them that rotate nothing of others is kept.
+        Scalar registers that it may use. Those that rotate serve only if it may use all of them.
     beats
         Those of an instruction.
     between
@@ -95,8 +95,7 @@ class StagedCode:
         """
         around, base = self.config.rotating_scalars, 0
         rotates = set(range(around)) <= set(self.singles)
-        if rotates:
-            self.singles = [n for n in self.singles if n >= around]
+        self.singles = [n for n in self.singles if n >= around]  # names of others do not last from run to run
 
         def urgency(value: Value) -> tuple[bool, int]:
             is_long = any(use.is_store or mode(use.members) is not Mode.SCALAR for use in value.uses)

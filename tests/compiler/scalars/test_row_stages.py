@@ -64,6 +64,27 @@ def distances(out: f32[B], x: f32[N, D], y: f32[B, D], off: i64[B + 1], idx: i64
 
 
 @daedal.kernel
+def shares(out: f32[U], x: f32[U, D]):
+    """What a loop of single numbers leaves: its callback has scalar registers of its own."""
+    for u in range(U):
+        greatest = 0.0
+        for d in range(D):
+            greatest = max(greatest, x[u, d])
+        out[u] = 1.0 / (greatest + 1.0)
+
+
+@daedal.kernel
+def roots(out: f32[B, D], weight: f32[P], off: i64[B + 1]):
+    """As ``shares``, of bags, with two slow operations, along rows."""
+    for b in range(B):
+        greatest = 0.0
+        for p in range(off[b], off[b + 1]):
+            greatest = max(greatest, weight[p])
+        for d in range(D):
+            out[b, d] = daedal.sqrt(1.0 / (greatest + 1.0))
+
+
+@daedal.kernel
 def running(out: f32[U], x: f32[U, D]):
     """Each row needs what the row before made."""
     greatest = 0.0
@@ -95,10 +116,11 @@ def arguments(kernel: KernelFunction, rng: np.random.Generator, rows: int, width
         "normed": (out, x, 1e-6), "centred": (out, table, rng.integers(0, 30, rows)),
         "normalised": (out, out[:, 0].copy(), table, weight, off, idx),
         "distances": (out[:, 0].copy(), table, x, off, idx), "running": (out[:, 0].copy(), x),
+        "shares": (out[:, 0].copy(), x), "roots": (out, weight, off),
     }[kernel.name]  # fmt: skip
 
 
-STAGED = [normed, centred, normalised, distances, rowwise_adagrad, rowwise_adagrad_scaled]
+STAGED = [normed, centred, normalised, distances, shares, roots, rowwise_adagrad, rowwise_adagrad_scaled]
 
 
 @pytest.mark.parametrize("width", [12, 64, 5])
