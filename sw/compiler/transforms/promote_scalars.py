@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import arith, func, memref, scf
-from xdsl.dialects.builtin import IndexType, IntegerAttr, ModuleOp, f32
+from xdsl.dialects.builtin import IndexType, IntegerAttr, MemRefType, ModuleOp, f32
 from xdsl.ir import Block, Operation, SSAValue, Use
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
@@ -60,6 +60,7 @@ class _Function:
             self._keep_between_callbacks(value)
         for op in list(self._function.walk()):
             if isinstance(op, memref.StoreOp) and is_float_access(op) and not _in_row_loop(op):
+                _check_single(op)
                 if is_local(op.memref) or not is_computed(op.value):
                     self._widen(op)
                 else:
@@ -184,6 +185,7 @@ class _Function:
             return copies[value]
         op = value.owner
         if isinstance(op, memref.LoadOp) and is_local(op.memref):
+            _check_single(op)
             self._check_unchanged(op, store)
             new: Operation = memref.LoadOp.get(op.memref, [column])
         elif isinstance(op, PLAIN) or (isinstance(op, arith.DivfOp) and counted(op.rhs) is not None):
@@ -255,6 +257,16 @@ def _take_from(local: SSAValue, zero: SSAValue, use: Use) -> None:
     assert before.parent is not None
     before.parent.insert_op_before(load, before)
     use.operation.operands[use.index] = load.res
+
+
+def _check_single(access: memref.LoadOp | memref.StoreOp) -> None:
+    """Check that what is accessed outside of loops along rows is no element of a longer local row."""
+    buffer = access.memref
+    if is_local(buffer) and isinstance(buffer.type, MemRefType) and buffer.type.get_shape() != (1,):
+        raise UnsupportedOperation(
+            f"local row %{buffer.name_hint or '?'} must be used in loops along it, not element by element: for what "
+            "such loops do not have, as sqrt, exp and sigmoid of elements, store to an array that another kernel reads"
+        )
 
 
 def _check_reduction(loop: scf.ForOp) -> None:
