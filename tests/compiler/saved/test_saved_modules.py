@@ -219,6 +219,16 @@ def test_halves(halves: daedal.Device, dtype: torch.dtype, rng: np.random.Genera
     check_same(executable, load(tmp_path / "model.daedal", halves, state_of(module)), inputs)
 
 
+@pytest.mark.parametrize("kind", [torch.int32, torch.int64])
+def test_halves_by_destination(
+    halves: daedal.Device, kind: torch.dtype, rng: np.random.Generator, tmp_path: Path
+) -> None:
+    """The file says whether each addition is rounded, which the type of destinations decides."""
+    layer = Layer(lambda x, keys: x.new_zeros(3, 4).index_add(0, keys, x))
+    x = torch.from_numpy(rng.standard_normal((60, 4))).half()
+    round_trip(layer, (x, integers(rng, 3, 60).to(kind)), halves, tmp_path / "model.daedal")
+
+
 def test_quantised_tables(rng: np.random.Generator, tmp_path: Path) -> None:
     """The table of a quantised module is the rows of bytes that it was traced with."""
     with daedal.Device.open("emulator", config=QUANTISED) as quantised:

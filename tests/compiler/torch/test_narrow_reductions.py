@@ -55,12 +55,20 @@ def cases(dtype: torch.dtype, rng: np.random.Generator, *, any_bits: bool, n: in
         "index_add in place": (lambda t, k: zeros(t, rows).index_add_(0, k, t), plain),
         "index_add of a gather": (lambda t, k, s: zeros(t, rows).index_add(0, k, t[s]), gathered),
         "index_add of products": (lambda t, k, s, w: zeros(t, rows).index_add(0, k, t[s] * w), weighted),
+        "index_add to int32": (lambda t, k: zeros(t, rows).index_add(0, k, t), (table, keys.int())),
+        "index_add in place to int32": (lambda t, k: zeros(t, rows).index_add_(0, k, t), (table, keys.int())),
+        "index_add of products to int32": (
+            lambda t, k, s, w: zeros(t, rows).index_add(0, k, t[s] * w), (table, keys.int(), source, w),
+        ),
         "scatter_add": (lambda t, k: zeros(t, rows).scatter_add(0, wide(k, t), t), plain),
         "scatter_add of products": (lambda t, k, s, w: zeros(t, rows).scatter_add(0, wide(k, t), w * t[s]), weighted),
         "scatter_reduce sum": (by_key("sum", rows), plain),
         "scatter_reduce mean": (by_key("mean", rows), plain),
         "scatter_reduce amax": (by_key("amax", rows), (free, keys)),
         "index_put": (lambda t, k: zeros(t, rows).index_put((k,), t, accumulate=True), from_end),
+        "index_put to int32": (
+            lambda t, k: zeros(t, rows).index_put((k,), t, accumulate=True), (table, keys.int()),
+        ),
         "index_put of products": (
             lambda t, k, s, w: zeros(t, rows).index_put_((k,), t[s] * w, accumulate=True), weighted,
         ),
@@ -102,9 +110,29 @@ def test_where_it_rounds(halves: daedal.Device) -> None:
     keys, lengths = torch.zeros(3, dtype=torch.int64), torch.tensor([3])
     once: Case = (lambda t, k: t.new_zeros(1, 2).index_add(0, k, t), (table, keys))
     each: Case = (lambda t, n: torch.segment_reduce(t, "sum", lengths=n), (table, lengths))
-    for (layer, inputs), expected in ((once, 1.0 + 2.0**-7), (each, 1.0)):
+    each_int32: Case = (once[0], (table, keys.int()))
+    for (layer, inputs), expected in ((once, 1.0 + 2.0**-7), (each, 1.0), (each_int32, 1.0)):
         executable = daedal.compile(Layer(layer), inputs, device=halves)
         assert executable(*inputs).tolist() == [[expected] * 2] == layer(*inputs).tolist() and executable.offloaded
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("inner", [(1,), (6,), (2, 3)])
+def test_index_add_rounds_by_type_of_destinations(
+    dtype: str, inner: tuple[int, ...], halves: daedal.Device, rng: np.random.Generator
+) -> None:
+    """Whatever type the module was compiled with, and whether rows have dimensions of their own."""
+    rows = torch.from_numpy(rng.standard_normal((7, *inner))).to(DTYPES[dtype])
+    source, keys = (torch.from_numpy(rng.integers(0, most, 300)) for most in (7, 5))
+    layer: Callable[..., Tensor] = lambda t, k, s: t.new_zeros(5, *inner).index_add(0, k, t[s])  # noqa: E731
+    fast = torch.compile(Layer(layer), backend="daedal", options={"device": halves})
+    with torch.no_grad():
+        expected = {kind: layer(rows, keys.to(kind), source) for kind in (torch.int64, torch.int32)}
+        assert not torch.equal(*expected.values())
+        for kind in expected:
+            assert same(fast(rows, keys.to(kind), source), expected[kind])
+            executable = daedal.compile(Layer(layer), (rows, keys.to(kind), source), device=halves)
+            assert same(executable(rows, keys.to(kind), source), expected[kind]) and executable.offloaded
 
 
 def kept(dtype: torch.dtype) -> dict[str, tuple[Callable[..., Tensor], tuple[Any, ...], str]]:

@@ -44,7 +44,8 @@ def saved_operation(operation: Operation) -> SavedOperation:
         )
     if isinstance(operation, ByDestination):
         wraps, keys_wrap = operation.message.wraps, isinstance(operation, IndexPut)
-        return SavedDestinations(operation.mode, operation.is_column, wraps, keys_wrap, operation.rounds_sums)
+        rounds_sums = example_of(operation.keys).dtype in operation.rounds_sums_to
+        return SavedDestinations(operation.mode, operation.is_column, wraps, keys_wrap, rounds_sums)
     if isinstance(operation, SegmentReduce):
         empty = EMPTY[operation.mode] if operation.initial is None else 0.0
         return SavedSegments(operation.mode, operation.has_offsets, str(empty), operation.message.wraps)

@@ -77,8 +77,8 @@ class ByDestination(Reduction):
     """The operator that gives a new tensor, and the one that changes ``base``."""
     rows: ClassVar[str]
     """What PyTorch calls the rows."""
-    rounds_sums: ClassVar[bool] = False
-    """Sums of 16-bit elements are rounded behind each addition."""
+    rounds_sums_to: ClassVar[frozenset[torch.dtype]] = frozenset()
+    """Types of destinations with which sums of 16-bit elements are rounded behind each addition."""
 
     base: object
     is_column: bool
@@ -153,8 +153,9 @@ class ByDestination(Reduction):
             (rows, places), count, wraps = parts, count * heads, False
             factors = factors.reshape(-1)
         request = destination_request(
-            self.name, table, rows, factors, places, count, self.mode, wraps=wraps, rounds_sums=self.rounds_sums
-        )
+            self.name, table, rows, factors, places, count, self.mode,
+            wraps=wraps, rounds_sums=keys.dtype in self.rounds_sums_to,
+        )  # fmt: skip
         return request if len(inner) == 1 else replace(request, shape=tuple(base.shape))
 
     def in_torch(
@@ -178,6 +179,7 @@ class IndexAdd(ByDestination):
     plain, changing = targets = _aten.index_add.default, _aten.index_add_.default
     line = Line("`index_add`, in place or not", "a bag for each destination", "onto fresh zeros; `alpha=1`")
     rows = "source"
+    rounds_sums_to = frozenset({torch.int32})  # PyTorch has another loop for them; of int64 it makes a scatter_add
 
     def reduce(self, base: Tensor, rows: Tensor, keys: Tensor) -> Tensor:
         """What PyTorch does."""
@@ -234,7 +236,7 @@ class IndexPut(ByDestination):
         "onto fresh zeros; one 1-D index, and a row for each of its elements",
     )
     rows = "values"
-    rounds_sums = True
+    rounds_sums_to = frozenset({torch.int32, torch.int64})
 
     @classmethod
     def _arguments(cls, node: fx.Node) -> dict[str, Any]:
