@@ -59,3 +59,13 @@ def test_segments_and_places_that_are_none() -> None:
         computed("GatherNd", np.zeros((2, 2)), [[0, 2]])
     with pytest.raises(daedal.IndexOutOfRange, match=r"place \[-1\] is out of range"):
         computed("SparseToDense", [[-1]], [3], [1.0], 0.0)
+
+
+def test_reductions_of_one_number_and_of_none() -> None:
+    assert np.signbit(computed("Sum", np.full((3, 1), -0.0, np.float32), -1)[0]).all()
+    assert computed("Sum", np.full((3, 1), -0.0, np.float32), -1, keep_dims={"b": True})[0].shape == (3, 1)
+    nothing = np.zeros((0, 2), np.float32)
+    assert computed("Min", nothing, 0)[0].tolist() == [np.inf] * 2
+    assert computed("Max", nothing, 0)[0].tolist() == [-np.inf] * 2
+    assert computed("Max", nothing.astype(np.int32), 0)[0].tolist() == [-(2**31)] * 2
+    assert computed("Min", [[3.0, np.nan], [1.0, 2.0]], 0)[0].tolist()[0] == 1.0

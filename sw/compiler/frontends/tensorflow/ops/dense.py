@@ -12,13 +12,14 @@ from daedal.compiler.frontends.tensorflow.graph import Graph, Node, Ref
 from daedal.compiler.frontends.tensorflow.ops.extremes import COLUMNS, MOST_IN_ORDER
 from daedal.compiler.frontends.tensorflow.ops.lookups import TYPE, why_not_by_row
 from daedal.compiler.frontends.tensorflow.ops.messages import message_of
+from daedal.compiler.frontends.tensorflow.ops.numpy_orders import Reduce, extremes_along_axis, products, sums
 from daedal.compiler.frontends.tensorflow.ops.operation import Operation, Tables, check_range, integers_of, rows_of
 from daedal.compiler.frontends.tensorflow.ops.reductions import why_not
 from daedal.errors import UnsupportedOperation
 from daedal.runtime.request import Array, Request
 
-_NUMPY: Mapping[str, "np.ufunc"] = {
-    "sum": np.add, "mean": np.add, "max": np.maximum, "min": np.minimum, "prod": np.multiply,
+_NUMPY: Mapping[str, Reduce] = {
+    "sum": sums, "mean": sums, "max": extremes_along_axis("max"), "min": extremes_along_axis("min"), "prod": products,
 }  # fmt: skip
 
 
@@ -86,9 +87,11 @@ class DenseReduction(Operation):
         """As of any operation."""
         check_range(self.name, "index", indices, len(table), "a table")
         with np.errstate(all="ignore"):
-            found = _NUMPY[self.mode].reduce(table[indices], axis=-2, keepdims=self.keeps)
-            result: Array = found / table.dtype.type(indices.shape[-1]) if self.mode == "mean" else found
-        return result
+            *lead, length = indices.shape
+            bags = table[indices].reshape(int(np.prod(lead, dtype=np.int64)), length, table.shape[1])
+            found = _NUMPY[self.mode](bags)
+            found = found / table.dtype.type(length) if self.mode == "mean" else found
+        return found.reshape(*lead, *[1] * self.keeps, table.shape[1])
 
 
 def _why_not_in_order(mode: str, length: int | None, width: int) -> str | None:

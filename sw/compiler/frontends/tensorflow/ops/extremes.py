@@ -8,6 +8,14 @@ import numpy as np
 from daedal.compiler.frontends.requests.extremes import extreme_request
 from daedal.compiler.frontends.tensorflow.graph import Graph, Node
 from daedal.compiler.frontends.tensorflow.ops.messages import message_of
+from daedal.compiler.frontends.tensorflow.ops.numpy_orders import (
+    Reduce,
+    by_segment,
+    extremes,
+    products,
+    unsorted_extremes,
+    unsorted_products,
+)
 from daedal.compiler.frontends.tensorflow.ops.operation import Operation, Tables, check_range, integers_of
 from daedal.compiler.frontends.tensorflow.ops.reductions import Reduction, segments_of, unsorted_segments_of
 from daedal.errors import UnsupportedOperation
@@ -48,25 +56,11 @@ class Extremes(Reduction):
         )
         return replace(request, shape=(rows, *table.shape[1:]))
 
-    def _in_numpy(self, table: Array, taken: Array | None, segments: Array, rows: int) -> Array:
-        """One row after the other; of zeros of both signs it takes the later one."""
+    def _in_numpy(self, table: Array, taken: Array | None, segments: Array, rows: int, reduce: Reduce) -> Array:
         if taken is not None:
             check_range(self.name, "index", taken, len(table), "a table")
         given = table if taken is None else table[taken]
-        start = {"max": -np.inf, "min": np.inf, "prod": 1.0}[self.mode]
-        result = np.full((rows, *table.shape[1:]), start, table.dtype)
-        order = np.argsort(segments, kind="stable")
-        lengths = np.bincount(segments, minlength=rows)
-        first = lengths.cumsum() - lengths
-        for place in range(int(lengths.max(initial=0))):
-            here = np.flatnonzero(lengths > place)
-            row, total = given[order[first[here] + place]], result[here]
-            if self.mode == "prod":
-                result[here] = total * row
-            else:
-                result[here] = np.where(total > row if self.mode == "max" else total < row, total, row)
-        result[lengths == 0] = self.empty[self.mode]
-        return result
+        return by_segment(given, segments, rows, reduce, self.empty[self.mode])
 
 
 @dataclass(frozen=True)
@@ -95,7 +89,8 @@ class SegmentExtremes(Extremes):
         self, table: Array, indices: Array | None, weights: Array | None, segments: Array, count: Array | None
     ) -> Array:
         """As of any operation."""
-        return self._in_numpy(table, indices, *segments_of(self.name, segments, count))
+        reduce = products if self.mode == "prod" else extremes(self.mode)
+        return self._in_numpy(table, indices, *segments_of(self.name, segments, count), reduce)
 
 
 @dataclass(frozen=True)
@@ -118,4 +113,5 @@ class UnsortedSegmentExtremes(Extremes):
     ) -> Array:
         """As of any operation."""
         segments, taken, _, rows = unsorted_segments_of(self.name, indices, None, segments, count)
-        return self._in_numpy(table, taken, segments, rows)
+        reduce = unsorted_products if self.mode == "prod" else unsorted_extremes(self.mode)
+        return self._in_numpy(table, taken, segments, rows, reduce)

@@ -150,14 +150,23 @@ def _strided_slice(node: Node, given: Values) -> Values:
 def _reduction(function: Callable[..., Any]) -> Operator:
     def reduce(node: Node, given: Values) -> Values:
         x, axes = given
-        keeps = bool(node.attribute("keep_dims").b)
-        found = function(x, axis=tuple(np.atleast_1d(axes).tolist()), keepdims=keeps)
-        return [np.asarray(found).astype(x.dtype, copy=False)]
+        keeps, along = bool(node.attribute("keep_dims").b), tuple(np.atleast_1d(axes).tolist())
+        if all(x.shape[axis] == 1 for axis in along):  # NumPy would add -0.0 to 0.0
+            return [x if keeps else np.squeeze(x, along)]
+        return [np.asarray(function(x, axis=along, keepdims=keeps)).astype(x.dtype, copy=False)]
 
     return reduce
 
 
-for _name, _function in (("Sum", np.sum), ("Mean", np.mean), ("Prod", np.prod), ("Max", np.max), ("Min", np.min),
+def _largest(x: Array, **how: Any) -> Any:
+    return np.max(x, initial=-np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min, **how)
+
+
+def _smallest(x: Array, **how: Any) -> Any:
+    return np.min(x, initial=np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).max, **how)
+
+
+for _name, _function in (("Sum", np.sum), ("Mean", np.mean), ("Prod", np.prod), ("Max", _largest), ("Min", _smallest),
                          ("All", np.all), ("Any", np.any)):  # fmt: skip
     OPERATORS[_name] = _reduction(_function)
 
