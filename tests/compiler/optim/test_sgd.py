@@ -1,5 +1,6 @@
 """``daedal.optim.SGD`` trains tables as ``torch.optim.SGD`` does, bit for bit."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -101,6 +102,57 @@ def test_two_backward_passes_before_a_step(ddr3: daedal.Device, is_sparse: bool)
     twins = Twins(pooled(ROWS, sparse=is_sparse), ddr3)
     for _ in range(3):
         twins.step(bags(ROWS, 40, 7, generator), bags(ROWS, 25, 5, generator))
+    twins.check()
+
+
+LAYOUTS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "contiguous": lambda rows: rows * 1.5,
+    "part of a row": lambda rows: torch.cat([rows, rows.new_ones(*rows.shape[:-1], 1)], -1),
+    "transposed": lambda rows: rows.transpose(0, -1).contiguous() * 1.5,
+    "one number": lambda rows: rows.sum(),
+    "one row": lambda rows: rows.sum(0) * 1.5,
+}
+"""What is made of rows that were looked up, by how their gradient lies in memory."""
+
+
+class Laid(nn.Module):
+    """A table whose gradient lies in memory as the call says."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__()
+        self.table = nn.Embedding(6, 4, sparse=True, **options)
+
+    def forward(self, rows: torch.Tensor, layout: str) -> torch.Tensor:
+        return LAYOUTS[layout](self.table(rows))
+
+
+@pytest.mark.parametrize("padding", [None, 2])
+@pytest.mark.parametrize(
+    "layouts",
+    [
+        ("contiguous", "part of a row", "contiguous"),
+        ("part of a row", "contiguous"),
+        ("transposed", "one number"),
+        ("one number", "transposed"),
+        ("one row", "one row"),
+    ],
+)
+def test_layouts_of_gradients_that_are_added(
+    ddr3: daedal.Device, layouts: tuple[str, ...], padding: int | None
+) -> None:
+    """PyTorch merges sparse gradients whose values are contiguous, and else puts them behind each other."""
+    generator = torch.Generator().manual_seed(1)
+    twins = Twins(Laid(padding_idx=padding), ddr3)
+    for layout in layouts:
+        rows = torch.randint(0, 6, (5, 8), generator=generator)
+        outputs = [run(rows, layout) for run in (twins.fast, twins.plain)]
+        weights = torch.randn(outputs[0].shape, generator=generator)
+        for output in outputs:
+            (output if layout == "one number" else (output * weights).sum()).backward()
+    assert twins.optimizer._owners[0].has_gradients
+    twins.optimizer.step()
+    twins.reference.step()
+    assert twins.optimizer._owners[0].is_ahead
     twins.check()
 
 

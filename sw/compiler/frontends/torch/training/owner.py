@@ -101,8 +101,7 @@ class Owner:
     def _record(self, samples: Samples, grad: Tensor) -> Tensor | None:
         if torch.is_grad_enabled() or self._is_hooked or self.reason:
             return samples.gradient(grad)
-        kept = grad.detach().reshape(-1, grad.shape[-1]).clone(memory_format=torch.contiguous_format)
-        self.pairs.append(Pair(samples, kept, torch._C._current_graph_task_id()))
+        self.pairs.append(Pair.of(samples, grad))
         return None
 
     @property

@@ -48,15 +48,36 @@ class Samples:
 
 @dataclass(frozen=True)
 class Pair:
-    """Samples, and the gradient of the rows that they are in: float32[B, D]. ``task`` is the backward pass."""
+    """Samples, and the gradient of the rows that they are in: float32[B, D]. ``task`` is the backward pass.
+
+    ``shape`` and ``strides`` are those with which the gradient came.
+    """
 
     samples: Samples
     grad: Tensor
     task: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+
+    @classmethod
+    def of(cls, samples: Samples, grad: Tensor) -> "Pair":
+        """Samples and a copy of the gradient that the backward pass at work has for their rows."""
+        kept = grad.detach().reshape(-1, grad.shape[-1]).clone(memory_format=torch.contiguous_format)
+        return cls(samples, kept, torch._C._current_graph_task_id(), tuple(grad.shape), grad.stride())
 
     def gradient(self) -> Tensor:
         """PyTorch's gradient of the table."""
-        return self.samples.gradient(self.grad)
+        return self.samples.gradient(self._as_it_came())
+
+    def _as_it_came(self) -> Tensor:
+        """The gradient with its strides: PyTorch adds sparse gradients in an order that depends on them."""
+        rows = self.grad.view(self.shape)
+        if rows.stride() == self.strides:
+            return rows
+        for dim, stride in enumerate(self.strides):
+            if stride == 0:
+                rows = rows.narrow(dim, 0, min(1, rows.shape[dim]))
+        return torch.empty_strided(rows.shape, self.strides).copy_(rows).expand(self.shape)
 
 
 def accumulated(pairs: Sequence[Pair], total: Tensor | None = None) -> Tensor | None:
@@ -67,7 +88,8 @@ def accumulated(pairs: Sequence[Pair], total: Tensor | None = None) -> Tensor | 
             before = by_pass.get(pair.task)
             by_pass[pair.task] = pair.gradient() if before is None else pair.gradient() + before
         for gradient in by_pass.values():
-            total = gradient if total is None else total + gradient
+            first = gradient.clone() if gradient.is_sparse else gradient  # values then are contiguous, as PyTorch's
+            total = first if total is None else total + gradient
     return total
 
 
