@@ -1,5 +1,6 @@
 """Two loops in the body of a loop, of which the second needs what the first computes: one nest, gone through twice."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -165,3 +166,23 @@ def other_bounds(out: f32[Q], x: f32[P], off: i64[Q + 1]):
 def test_other_bounds_are_refused(ddr3: daedal.Device, rng: np.random.Generator) -> None:
     with pytest.raises(daedal.UnsupportedOperation, match="two innermost loops with the same bounds can"):
         daedal.compile(other_bounds, arguments(between, rng), device=ddr3)
+
+
+@daedal.kernel
+def below(out: f32[Q, D], x: f32[Q, D]):
+    """What the second loop takes is what the first one carries, itself."""
+    for q in range(Q):
+        most = -3.0e38
+        for d in range(D):
+            most = max(most, x[q, d])
+        for d in range(D):
+            out[q, d] = daedal.sqrt(most - x[q, d])
+
+
+@pytest.mark.parametrize("opt", OPT_LEVELS)
+def test_a_carried_number_itself(ddr3: daedal.Device, opt: int, rng: np.random.Generator) -> None:
+    given = np.zeros((3, 8), np.float32), floats(rng, 3, 8)
+    with pytest.raises(daedal.UnsupportedOperation, match="needs 2 ALU operations; level 3 of configuration ddr3 has"):
+        daedal.compile(below, given, device=ddr3, opt=opt)
+    with daedal.Device.open("emulator", config=replace(ddr3.config, name="sums", alus=(2, 2, 2, 2))) as device:
+        check(device, below, *given, opt=opt)

@@ -19,7 +19,7 @@ from xdsl.traits import is_side_effect_free
 from daedal.compiler.analysis.aliases import check_aliases
 from daedal.compiler.analysis.reductions import Reduction, reductions_of
 from daedal.compiler.analysis.row_loops import OCTETS, column_offset, constant_of, is_row_loop, naming
-from daedal.compiler.analysis.scalars import is_computed
+from daedal.compiler.analysis.scalars import is_computed, is_local
 from daedal.compiler.dialects import narrow, slc, slcv, slcv_scalars
 from daedal.compiler.dialects.elements import ELEMENT_NAMES, LANE, row_element
 from daedal.compiler.dialects.narrow_packed import ElementOp, HeadOp, UnpackOp
@@ -319,7 +319,11 @@ def _single(op: Operation, accumulators: _Accumulators) -> None:
         block.insert_op_before(new, op)
         return new.results[0] if new.results else SSAValue.get(new.operands[0])
 
-    if isinstance(op, memref.StoreOp):
+    if isinstance(op, memref.StoreOp) and is_local(op.memref):
+        row = add(vector.BroadcastOp(op.value, slcv.row_type(1)))
+        add(slcv.SetOp(accumulators.single(op.memref, list(op.indices)), row))
+        Rewriter.erase_op(op)
+    elif isinstance(op, memref.StoreOp):
         add(slcv.StoreOp(op.value, op.memref, list(op.indices)))
         Rewriter.erase_op(op)
     elif isinstance(op, memref.LoadOp):
