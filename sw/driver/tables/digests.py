@@ -1,8 +1,6 @@
 """Whether memory of the host is as it was: by digests where a C++ compiler has been, else by copies."""
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import cache
-from threading import Lock
 from typing import Any, Protocol, cast
 
 import numpy as np
@@ -23,16 +21,17 @@ class Digests(Protocol):
         ...
 
 
-_making = Lock()
+_kept: dict[str, Digests | None] = {}
+"""What makes digests, by ``HOST_DIGESTS``. No lock: an interrupt where one is released would leave it taken."""
 
 
 def digests() -> Digests | None:
     """What makes digests in this process, the same for all threads; None if it can neither be found nor built."""
-    with _making:
-        return _digests()
+    if HOST_DIGESTS not in _kept:
+        _kept.setdefault(HOST_DIGESTS, _digests())  # of several threads the first one's
+    return _kept[HOST_DIGESTS]
 
 
-@cache
 def _digests() -> Digests | None:
     try:
         return cast(Callable[[], Digests], imported(HOST_DIGESTS))()
