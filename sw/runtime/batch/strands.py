@@ -17,10 +17,15 @@ from daedal.runtime.batch.members import Array, Entry, Member, Result
 from daedal.runtime.operations import BLOCKS, CHAIN, DIVIDED, LANES, ZERO, BlockKind, Kind
 from daedal.runtime.request import Request
 
-MOST_CHAINED = {CHAIN: None, BLOCKS: 9, LANES: 15}
+MOST_IN_ORDER, VECTOR = 15, 8
+"""TensorFlow's ``LANES``: rows of the longest bag that it takes one after the other, and columns that it takes at once:
+it takes rows of fewer in order, however many there are, and the columns that are left over of others.
+"""
+
+MOST_CHAINED = {CHAIN: None, BLOCKS: 9, LANES: MOST_IN_ORDER}
 """Up to how many rows an order adds them up one after the other; None: whatever their number."""
 
-_ROWS_OF_BLOCK, _LANES, _COLUMNS = 8, 4, 8
+_ROWS_OF_BLOCK, _LANES = 8, 4
 """Rows of a block but the first; sums that run side by side, for as many columns as are a multiple of this."""
 
 
@@ -72,7 +77,7 @@ def strands_of(member: Member) -> list[Strand]:
     weights = member.entries("weights") if operation.is_weighted else None
     whole = _Entries(member, indices, weights)
     is_long = np.zeros(len(lengths), bool) if most is None else lengths > most
-    cut = width if operation.order != LANES else width // _COLUMNS * _COLUMNS
+    cut = width if operation.order != LANES else width // VECTOR * VECTOR
     if not is_long.any() or not cut:
         return [whole.strand(offsets, None, 0, width)]
     of_long = np.repeat(is_long, lengths)

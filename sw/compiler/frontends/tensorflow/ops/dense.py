@@ -9,13 +9,13 @@ import numpy as np
 from daedal.compiler.frontends.requests.extremes import extreme_request
 from daedal.compiler.frontends.requests.orders import Order, ordered_request
 from daedal.compiler.frontends.tensorflow.graph import Graph, Node, Ref
-from daedal.compiler.frontends.tensorflow.ops.extremes import COLUMNS, MOST_IN_ORDER
 from daedal.compiler.frontends.tensorflow.ops.lookups import TYPE, why_not_by_row
 from daedal.compiler.frontends.tensorflow.ops.messages import message_of
 from daedal.compiler.frontends.tensorflow.ops.numpy_orders import Reduce, extremes_along_axis, products, sums
 from daedal.compiler.frontends.tensorflow.ops.operation import Operation, Tables, check_range, integers_of, rows_of
 from daedal.compiler.frontends.tensorflow.ops.reductions import why_not
 from daedal.errors import UnsupportedOperation
+from daedal.runtime.batch.strands import MOST_IN_ORDER, VECTOR
 from daedal.runtime.request import Array, Request
 
 _NUMPY: Mapping[str, Reduce] = {
@@ -75,7 +75,7 @@ class DenseReduction(Operation):
             raise UnsupportedOperation(f"{self.name}: there must be a row at least for mode {self.mode}")
         keys, flat_indices = np.repeat(np.arange(bags), length), taken.reshape(-1)
         if self.mode in ("sum", "mean"):
-            is_chain = length > 1 and (length <= MOST_IN_ORDER or width < COLUMNS)
+            is_chain = length > 1 and (length <= MOST_IN_ORDER or width < VECTOR)
             order = Order.CHAIN if is_chain else Order.LANES
             request = ordered_request(self.name, flat, flat_indices, None, keys, bags, self.mode, order)
         else:
@@ -100,16 +100,16 @@ def _why_not_in_order(mode: str, length: int | None, width: int) -> str | None:
         return None  # the order does not matter
     if width == 1:
         return f"rows must have 2 elements at least for mode {mode}: single numbers it takes in another order"
-    if length is None or length <= MOST_IN_ORDER or width < COLUMNS:
+    if length is None or length <= MOST_IN_ORDER or width < VECTOR:
         return None
     if mode == "prod":
         return (
-            f"there must be at most {MOST_IN_ORDER} rows for a product, or rows fewer than {COLUMNS} columns: of "
+            f"there must be at most {MOST_IN_ORDER} rows for a product, or rows fewer than {VECTOR} columns: of "
             f"{length} rows it makes four products side by side"
         )
-    if width % COLUMNS:
+    if width % VECTOR:
         return (
-            f"rows must have a multiple of {COLUMNS} elements, or fewer, not {width}, where there are more than "
+            f"rows must have a multiple of {VECTOR} elements, or fewer, not {width}, where there are more than "
             f"{MOST_IN_ORDER} of them: the last ones it adds otherwise"
         )
     return None

@@ -19,13 +19,8 @@ from daedal.compiler.frontends.tensorflow.ops.numpy_orders import (
 from daedal.compiler.frontends.tensorflow.ops.operation import Operation, Tables, check_range, integers_of
 from daedal.compiler.frontends.tensorflow.ops.reductions import Reduction, segments_of, unsorted_segments_of
 from daedal.errors import UnsupportedOperation
+from daedal.runtime.batch.strands import MOST_IN_ORDER, VECTOR
 from daedal.runtime.request import Array, Request
-
-MOST_IN_ORDER = 15
-"""Rows of the longest segment that TensorFlow takes one after the other, whatever their columns."""
-
-COLUMNS = 8
-"""Those of fewer columns it takes in order, however many there are."""
 
 _MODES = {"Max": "max", "Min": "min", "Prod": "prod"}
 _LARGEST = float(np.finfo(np.float32).max)
@@ -78,10 +73,10 @@ class SegmentExtremes(Extremes):
         segments, rows = segments_of(self.name, segments, count)
         taken = None if indices is None else integers_of(self.name, "indices", indices)
         most = int(np.bincount(segments).max(initial=0))
-        if self.mode == "prod" and most > MOST_IN_ORDER and int(np.prod(table.shape[1:])) >= COLUMNS:
+        if self.mode == "prod" and most > MOST_IN_ORDER and int(np.prod(table.shape[1:])) >= VECTOR:
             raise UnsupportedOperation(
                 f"{self.name}: segments must have at most {MOST_IN_ORDER} rows for a product, or rows fewer than "
-                f"{COLUMNS} columns: of {most} rows TensorFlow makes four products side by side"
+                f"{VECTOR} columns: of {most} rows TensorFlow makes four products side by side"
             )
         return self._request(table, taken, segments, rows, is_bounded=False)
 

@@ -5,13 +5,8 @@ from typing import TypeAlias
 
 import numpy as np
 
+from daedal.runtime.batch.strands import MOST_IN_ORDER, VECTOR
 from daedal.runtime.request import Array
-
-VECTOR = 8
-"""Elements of a vector: the columns that are left over are reduced otherwise."""
-
-SIDE_BY_SIDE = 16
-"""Rows of the shortest bag that is four reductions side by side, in whole vectors."""
 
 Step: TypeAlias = Callable[[Array, Array], Array]
 """Gives the total of a total and a row."""
@@ -32,7 +27,7 @@ def _by_lanes(rows: Array, step: Step, start: float) -> Array:
     count, cut = rows.shape[1], rows.shape[2] // VECTOR * VECTOR
     if count == 1:
         return rows[:, 0]
-    if count < SIDE_BY_SIDE or not cut:
+    if count <= MOST_IN_ORDER or not cut:
         return _chain(rows, step, start)
     whole, front = count // 4 * 4, rows[..., :cut]
     first, second, third, last = (_chain(front[:, lane:whole:4], step, start) for lane in range(4))
