@@ -139,11 +139,7 @@ class SystemExecutable(Executable):
         with self.system.turn:
             submitted = self._begin(self._program.by_position(inputs, named))
             self._done = submitted
-            try:
-                submitted.settle()
-            except BaseException:
-                submitted.cancel()
-                raise
+            submitted.settle_or_cancel()
         submitted.warn()
         return submitted.value
 
@@ -181,12 +177,11 @@ class SystemExecutable(Executable):
         def group(members: Sequence[Member], joins: Sequence[Join]) -> "Mapping[fx.Node, Tensor]":
             shared, others, joined = _shared_of(members, joins)
             values = {member.node: single(member) for member in others}
+            if not shared:
+                return values
+            start = partial(self._start_unit, submitted)
             try:
-                start = partial(self._start_unit, submitted)
-                return {
-                    **values,
-                    **(self._group(shared, joined, start, submitted.then, submitted.settle) if shared else {}),
-                }
+                return {**values, **self._group(shared, joined, start, submitted.then, submitted.settle)}
             except UnsupportedOperation as error:
                 if len(shared) == 1:
                     return values | {each.node: self._refuse(each.call, each.sources, error) for each in shared}

@@ -74,6 +74,14 @@ class SystemSubmitted(Handle):
         """Wait for all launches so far; raises the first fault of the lowest tile that had one, with its ``tile``."""
         self._settle(None)
 
+    def settle_or_cancel(self) -> None:
+        """The same; whatever is raised, an interrupt too, gives the call up."""
+        try:
+            self.settle()
+        except BaseException:
+            self.cancel()
+            raise
+
     def _settle(self, end: float | None) -> None:
         with self._turn.lock:
             if self._error is None:

@@ -66,11 +66,7 @@ class SystemKernelExecutable(KernelExecutable):
         with self.system.turn:
             self._done = None
             self._done = submitted = self._begin(arguments)[0]
-            try:
-                submitted.settle()
-            except BaseException:
-                submitted.cancel()
-                raise
+            submitted.settle_or_cancel()
         submitted.warn()
 
     def submit(self, *arguments: Any) -> Any:
