@@ -61,7 +61,7 @@ def carries(nest: slc.ForOp, program: dlc.ExecuteOp, events: Mapping[int, dlc.Ev
 
 def _rows(
     value: SSAValue, callbacks: Mapping[int, dlc.CallbackOp], events: Mapping[int, dlc.EventOp]
-) -> tuple["Rows", int]:
+) -> tuple[Rows, int]:
     """What rows an accumulator has, and a number for the nest that they are of, if it is one."""
     tokens = [token for token, op in callbacks.items() if any(accesses(op, value))]
     nests = {id(nest): nest for nest in (_nest(events[token]) for token in tokens)}

@@ -28,15 +28,12 @@ _kept: dict[str, Digests | None] = {}
 def digests() -> Digests | None:
     """What makes digests in this process, the same for all threads; None if it can neither be found nor built."""
     if HOST_DIGESTS not in _kept:
-        _kept.setdefault(HOST_DIGESTS, _digests())  # of several threads the first one's
+        try:
+            made = cast(Callable[[], Digests], imported(HOST_DIGESTS))()
+        except DaedalError:
+            made = None
+        _kept.setdefault(HOST_DIGESTS, made)  # of several threads the first one's
     return _kept[HOST_DIGESTS]
-
-
-def _digests() -> Digests | None:
-    try:
-        return cast(Callable[[], Digests], imported(HOST_DIGESTS))()
-    except DaedalError:
-        return None
 
 
 Region = tuple[int, int]

@@ -37,7 +37,10 @@ def cycles(code: Code) -> int:
 
 def drawn(rng: np.random.Generator) -> Code:
     """Instructions on few registers, so that most of them must stay in order."""
-    one = lambda: int(rng.integers(8, 11))  # noqa: E731
+
+    def one() -> int:
+        return int(rng.integers(8, 11))
+
     kinds = [
         lambda: scalar(VectorOp.ADD, one(), one(), c=one()),
         lambda: scalar(VectorOp.SQUARE_ROOT, one(), one()),

@@ -124,7 +124,10 @@ def test_index_add_rounds_by_type_of_destinations(
     """Whatever type the module was compiled with, and whether rows have dimensions of their own."""
     rows = torch.from_numpy(rng.standard_normal((7, *inner))).to(DTYPES[dtype])
     source, keys = (torch.from_numpy(rng.integers(0, most, 300)) for most in (7, 5))
-    layer: Callable[..., Tensor] = lambda t, k, s: t.new_zeros(5, *inner).index_add(0, k, t[s])  # noqa: E731
+
+    def layer(t: Tensor, k: Tensor, s: Tensor) -> Tensor:
+        return t.new_zeros(5, *inner).index_add(0, k, t[s])
+
     fast = torch.compile(Layer(layer), backend="daedal", options={"device": halves})
     with torch.no_grad():
         expected = {kind: layer(rows, keys.to(kind), source) for kind in (torch.int64, torch.int32)}

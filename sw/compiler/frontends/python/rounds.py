@@ -147,7 +147,7 @@ def _ahead(index: ast.expr, variable: str) -> int | None:
         return 0 if index.id == variable else None
     if isinstance(index, ast.BinOp) and isinstance(index.op, ast.Add):
         for one, other in ((index.left, index.right), (index.right, index.left)):
-            is_number = isinstance(other, ast.Constant) and type(other.value) is int and other.value >= 0
-            if isinstance(one, ast.Name) and one.id == variable and is_number:
-                return int(other.value)  # type: ignore[attr-defined]
+            number = other.value if isinstance(other, ast.Constant) else None
+            if isinstance(one, ast.Name) and one.id == variable and type(number) is int and number >= 0:
+                return number
     return None

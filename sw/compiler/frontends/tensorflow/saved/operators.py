@@ -1,6 +1,7 @@
 """Functions by the names of TensorFlow's operators that they compute."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, TypeAlias
 
 from numpy.typing import NDArray
@@ -28,4 +29,8 @@ class Operators(dict[str, Operator]):
     def elementwise(self, functions: Mapping[str, Callable[..., Any]]) -> None:
         """Registers functions of the inputs alone, each with one result."""
         for name, function in functions.items():
-            self[name] = lambda node, given, function=function: [function(*given)]  # type: ignore[misc]
+            self[name] = partial(_applied, function)
+
+
+def _applied(function: Callable[..., Any], node: Node, given: Values) -> Values:
+    return [function(*given)]
