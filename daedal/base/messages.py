@@ -14,6 +14,10 @@ class _Short(Repr):
         self.maxstring = self.maxother = self.maxlong = 100
         self.maxlevel = 3
 
+    def repr_instance(self, x: object, level: int) -> str:
+        """Any other value; arrays and tensors have lines of their own."""
+        return " ".join(super().repr_instance(x, level).split())
+
     def repr_int(self, x: int, level: int) -> str:
         """An integer; one of very many digits in base 16, since Python refuses to write it in base 10."""
         text = str(x) if x.bit_length() < 128 else f"{x:#x}"

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from threading import RLock
 
-from daedal.driver.tables.table_sources import Source
+from daedal.driver.tables.table_sources import Place, Source, place_of
 from daedal.errors import PlanMismatch, UnsupportedOperation
 from daedal.runtime.batch.members import Call, is_of_model
 from daedal.runtime.diagnostics import bad_offset
@@ -37,8 +37,10 @@ class Sharing:
 
     def __init__(self, plan: Plan, *, is_given: bool) -> None:
         self.plan, self.is_given = plan, is_given
-        self._slices: dict[tuple[str, Range], tuple[Source, Source]] = {}
-        """Of the model's tables that are cut by columns, the tensor and the part of it that was used last."""
+        self._slices: dict[tuple[str, Range], tuple[Source, Place, Source]] = {}
+        """Of the model's tables that are cut by columns, the tensor, where it lay, and the part of it that was used
+        last, which keeps that memory.
+        """
         self._later: dict[str, int] = {}
         """The tiles of tables that are not in the plan."""
 
@@ -72,13 +74,13 @@ class Sharing:
 
     def _slice(self, call: Call, request: Request, columns: Range, *, is_models: bool) -> Source:
         """Some columns of a table; of the model's the same tensor again, as tiles know them by that."""
-        key = table_name(call), columns
+        key, place = (table_name(call), columns), place_of(request.table)
         known = self._slices.get(key)
-        if known is not None and known[0] is request.table:
-            return known[1]
+        if known is not None and known[0] is request.table and known[1] == place:
+            return known[2]
         part = columns_of(request.table, columns)
         if is_models:
-            self._slices[key] = request.table, part
+            self._slices[key] = request.table, place, part
         return part
 
     def _pieces(self, call: Call, request: Request) -> tuple[Sequence[Piece], PlannedTable]:

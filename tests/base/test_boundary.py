@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 from runpy import run_module
 
+import numpy as np
 import pytest
 
 import daedal
@@ -83,13 +84,14 @@ def test_a_reader_that_has_seen_enough_is_no_error() -> None:
 
 SHOWN = [
     (5, "5"), (True, "True"), ("x", "'x'"), (10**5000, "0x"), ([1, 2], "[1, 2]"), (deep(), "[[[[...]]]]"),
+    (np.zeros((3, 4)), "array([[0., 0., 0., 0.], [0."),
     ("a" * 10_000, "'aaa"), ({"a": 10**5000}, "{'a': 0x"), (float("nan"), "nan"),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("value", "text"), SHOWN, ids=range(len(SHOWN)))
 def test_values_are_short_in_messages(value: object, text: str) -> None:
-    assert shown(value).startswith(text) and len(shown(value)) < 130
+    assert shown(value).startswith(text) and len(shown(value)) < 130 and "\n" not in shown(value)
 
 
 def test_messages_are_text_for_a_terminal() -> None:

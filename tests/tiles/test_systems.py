@@ -13,6 +13,7 @@ from torch import nn
 
 import daedal
 from daedal.driver.launch.record import Stats
+from daedal.driver.tables.table_sources import TableCheck
 from daedal.system.plan import Piece
 from daedal.system.stats import together
 from tests.tiles.models import same
@@ -219,6 +220,25 @@ def test_plans_know_that_indices_of_slices_are_short() -> None:
             plans = [daedal.plan(model, system, sample=given, extra_bytes=0) for given in (short, short.long())]
         assert [len(plan.pieces) for plan in plans] == [tiles, tiles]
         assert (plans[0].load == plans[1].load) is (tiles == 2)
+
+
+@pytest.mark.parametrize("check", ["contents", "versions"])
+def test_slices_of_columns_are_of_the_memory_that_a_table_has(check: TableCheck, rng: np.random.Generator) -> None:
+    """A parameter stays the same object when another tensor is put into it."""
+    model, inputs = nn.EmbeddingBag(90, 64, mode="sum"), lists(rng)
+    with daedal.System.open("emulator", config="edge", tiles=2, table_check=check) as system, torch.no_grad():
+        plan = daedal.plan(model, system, sample=inputs, extra_bytes=0)
+        assert len(plan.pieces) == 2
+        executable = daedal.compile(model, inputs, device=system, plan=plan)
+        for change in (
+            lambda: None,
+            lambda: setattr(model.weight, "data", torch.randn(90, 64)),
+            lambda: model.weight.set_(torch.randn(90, 64)),
+            lambda: setattr(model.weight, "data", torch.randn(64, 90).t()),
+            lambda: torch.utils.swap_tensors(model.weight, nn.Parameter(torch.randn(90, 64))),
+        ):
+            change()
+            assert same([executable(*inputs)], [model(*inputs)])
 
 
 def test_slices_of_columns_are_known_again_where_changes_are_counted(rng: np.random.Generator) -> None:

@@ -64,7 +64,9 @@ def test_a_budget(ddr3: daedal.Device) -> None:
         assert (f"its table takes {size} bytes, and of the budget of {tables * size} bytes 0 are left" in told) == (
             tables < 3
         )
-    with pytest.raises(daedal.UnsupportedOperation, match=r"of user.weight: its table takes .* 5 are left"):
+    with pytest.raises(
+        daedal.UnsupportedOperation, match=r"of user.weight: its table .* 5 are left: give a larger budget"
+    ):
         daedal.compile(module, (INDICES,), device=ddr3, budget=5)
 
 

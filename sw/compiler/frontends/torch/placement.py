@@ -99,8 +99,10 @@ class Ledger:
         limit = min(placement.memory_bytes, placement.memory_bytes if placement.budget is None else placement.budget)
         free = limit - (sum(self.taken.values()) if placement.budget is not None else 0)
         if size > free:
-            what = "device's memory" if placement.budget is None else f"budget of {placement.budget} bytes"
-            return f"its table takes {size} bytes, and of the {what} {max(free, 0)} are left"
+            what, way_out = f"budget of {placement.budget} bytes", "give a larger budget"
+            if placement.budget is None:
+                what, way_out = "device's memory", "open the device with a larger memory_bytes"
+            return f"its table takes {size} bytes, and of the {what} {max(free, 0)} are left: {way_out}"
         self.taken[path] = size
         return None
 
