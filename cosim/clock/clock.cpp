@@ -47,7 +47,7 @@ void Clock::begin(std::uint64_t block, std::uint64_t words, std::uint64_t lines,
   rung_ = doorbells_.empty() ? now_ : doorbells_.front();
   if (!doorbells_.empty()) doorbells_.pop();
   lanes_->mixed = mixed_;
-  lanes_->launch(ended_);
+  lanes_->launch(rung_, ended_);
   front_->launch(rung_, block, words, lines, follows, fence ? now_ : 0);
 }
 
@@ -202,6 +202,7 @@ void Clock::end(std::array<std::uint64_t, Counter::limit>& counters, bool record
   memory_->lines_asked = 0;
   while (memory_->pending() && serve()) {
   }
+  lanes_->idle(front_->done());
   const Time over = std::max(lanes_->flush(), rung_ + 1);
   counters[Counter::CYCLES] = static_cast<std::uint64_t>(over - std::max(rung_, ended_));
   static constexpr std::uint64_t STALL[] = {

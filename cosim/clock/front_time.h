@@ -22,6 +22,8 @@ class FrontTime {
   void launch(Time rung, std::uint64_t block, std::uint64_t header, std::uint64_t block_lines, bool follows,
               Time not_before);
   std::size_t waiting() const { return program.size() + walk.size() + events.size(); }
+  // When the last of its work was done.
+  Time done() const { return std::max(event_, chunk_); }
   // Each unit does what it can; whether any did something.
   bool advance();
   // What is awaited is taken to be there.

@@ -24,8 +24,9 @@ LanesTime::LanesTime(const Config& config, MemoryTime& memory, Queues& queues)
       read_after_write_(result_ + 1),
       joined_(std::max<std::uint64_t>(1, config.lanes * LANE_BYTES / config.bus_bytes)) {}
 
-void LanesTime::launch(Time not_before) {
+void LanesTime::launch(Time rung, Time not_before) {
   not_before_ = not_before;
+  began_ = std::max({rung, lane_, began_});
   for (auto& one : registers_)
     for (auto& context : one) context = {};
   last_line_ = ~0ull;
@@ -56,6 +57,11 @@ bool LanesTime::advance() {
   return did;
 }
 
+void LanesTime::idle(Time until) {
+  queues_.stalls[TOKEN_EMPTY] += std::max<Time>(0, until - std::max(lane_, began_));
+  began_ = std::max(began_, until);
+}
+
 // When an instruction can start; false if that is not known yet.
 bool LanesTime::begin(const Executed& one) {
   Time at = lane_;
@@ -67,7 +73,7 @@ bool LanesTime::begin(const Executed& one) {
   sends_ = std::max(sends_ + 1, tokens_ + TOKEN_TO_ISSUE);
   if (one.starts) queues_.tokens.take(sends_ - 4);
   if (sends_ > at) {
-    queues_.stalls[TOKEN_EMPTY] += one.starts ? sends_ - at : 0;
+    queues_.stalls[TOKEN_EMPTY] += one.starts ? std::max<Time>(0, sends_ - std::max(at, began_)) : 0;
     at = sends_;
   }
   if (one.pops_scalar) {

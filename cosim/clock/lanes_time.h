@@ -17,8 +17,10 @@ class LanesTime {
   bool advance();
   bool store();
   void force() { forced_ = true; }
-  // Another launch, whose stores go no earlier than this.
-  void launch(Time not_before);
+  // Another launch, that was rung for at this time, and whose stores go no earlier than the other one.
+  void launch(Time rung, Time not_before);
+  // There are no tokens from the last one until then, when the launch's access side is over.
+  void idle(Time until);
   // All is stored: when the last line is acknowledged.
   Time flush();
   bool mixed = false;
@@ -62,6 +64,7 @@ class LanesTime {
   Phase phase_ = FETCHED;
   bool forced_ = false;
   Time lane_ = 0, start_ = 0, tokens_ = 0, sends_ = 0, iterative_ = 0;
+  Time began_ = 0;  // this launch, for the lanes: those without work wait for tokens from then on
   std::uint64_t popped_[2] = {};  // lines of this instruction
   // Store port and store unit.
   Time port_ = 0, unit_ = 0, last_line_at_ = 0, not_before_ = 0, acknowledged_ = 0;

@@ -64,6 +64,13 @@ def test_lanes_limit_once_the_memory_does_not() -> None:
     assert eight["cycles"] > 0.99 * four["cycles"]
 
 
+def test_lanes_do_not_limit_what_passes_them_by() -> None:
+    """Rows that are copied: memory reads and writes all of the time."""
+    (row,) = _explore((nn.Embedding(4096, 64).eval(), (torch.arange(4096),)), DDR3, "litedram-ddr3-x16")
+    assert row["limit"] == limits.MEMORY, row["why"]
+    assert row["shares"][limits.LANES] < 0.1
+
+
 def test_a_launch_of_one_row_is_its_start() -> None:
     (row,) = _explore(_bags(*SHORT), DDR3, "litedram-ddr3-x16")
     assert row["limit"] == limits.START

@@ -207,6 +207,30 @@ def test_predictions_of_narrow_types_are_near_the_landed_cycles(file: str, confi
     assert not found["verdict"] and abs(found["cycles"] - landed) <= most * landed, (found["cycles"], landed)
 
 
+@pytest.mark.parametrize(("name", "most"), [("gather D 4, 3 rows", 0.1), ("sum D 16 pooling 2", 0.35)])
+def test_lanes_without_work_wait_for_tokens_as_in_the_rtl(name: str, most: float) -> None:
+    """Rows that are copied pass the lanes by."""
+    (row,) = [row for row in _landed() if (row["workload"], row["config"], row["memory"]) == (name, "ddr3", "ideal")]
+    (shape,) = [shape for shape in shape_list.shapes() if shape.name == name]
+    machine = Machine(Config.preset("ddr3"), "ideal")
+    predicted = model_check.launch(shape.sized(machine.config).make(row["seed"]), machine, "model")
+    assert predicted.stalls["token_empty"] == pytest.approx(row["stalls"]["token_empty"], rel=most, abs=200)
+
+
+def test_lanes_do_not_wait_in_a_launch_for_what_was_before_it() -> None:
+    rows, ids = nn.Embedding(100, 64), torch.arange(100)
+    module, inputs = _bags(rows=100)
+    with daedal.Device.open("model", config="ddr3") as device, torch.no_grad():
+        sums, copies = daedal.compile(module, inputs, device=device), daedal.compile(rows, (ids,), device=device)
+        figures = []
+        for executable, given in ((sums, inputs), (sums, inputs), (copies, (ids,)), (copies, (ids,)), (sums, inputs)):
+            executable(*given)
+            figures.append(executable.stats)
+        _, before, _, copied, after = figures
+        assert abs(after.stalls["token_empty"] - before.stalls["token_empty"]) < 50
+        assert 0.7 * copied.cycles < copied.stalls["token_empty"] <= copied.cycles
+
+
 @pytest.mark.parametrize("name", ["50 tables, D 16, batch 1", "one long bag, D 16"])
 def test_a_longer_latency_moves_predictions_as_it_moves_the_rtl(name: str) -> None:
     (shape,) = [shape for shape in shape_list.shapes() if shape.name == name]
