@@ -7,7 +7,7 @@ from daedal.driver.targets.target import Target
 from daedal.hw.config.core import Config
 
 
-def open_emulator(config: Config, memory: str, memory_bytes: int, wave: str | None) -> Target:
+def open_emulator(config: Config, memory: str, memory_bytes: int, wave: str | None, *, sparse: bool) -> Target:
     """The golden model; ValueError for a waveform, which it does not have."""
     from daedal.cosim.emulator import EmulatorTarget
     from daedal.cosim.memory_spec import MemorySpec
@@ -15,17 +15,19 @@ def open_emulator(config: Config, memory: str, memory_bytes: int, wave: str | No
     MemorySpec.parse(memory)  # means nothing here, but a mistake in it is one
     if wave is not None:
         raise ValueError(f"wave must be None for the emulator, which has no signals, not {wave!r}")
-    return EmulatorTarget(config, memory_bytes)
+    return EmulatorTarget(config, memory_bytes, sparse=sparse)
 
 
-def open_verilator(config: Config, memory: str, memory_bytes: int, wave: str | None) -> Target:
-    """The RTL with its memory."""
+def open_verilator(config: Config, memory: str, memory_bytes: int, wave: str | None, *, sparse: bool) -> Target:
+    """The RTL with its memory; ValueError for one that is sparse, which it does not have."""
     from daedal.cosim.verilator import VerilatorTarget
 
+    if sparse:
+        raise ValueError("table_check must be 'contents' or 'versions' for target verilator, not 'shapes'")
     return VerilatorTarget(config, memory=memory, memory_bytes=memory_bytes, wave=wave)
 
 
-def open_model(config: Config, memory: str, memory_bytes: int, wave: str | None) -> Target:
+def open_model(config: Config, memory: str, memory_bytes: int, wave: str | None, *, sparse: bool) -> Target:
     """The emulator with a clock; ValueError for a waveform, which it does not have."""
     from daedal.cosim.clock import ModelTarget
 
@@ -33,7 +35,7 @@ def open_model(config: Config, memory: str, memory_bytes: int, wave: str | None)
         raise ValueError(
             f"wave must be None for target model, which has no signals, not {wave!r}: use target verilator"
         )
-    return ModelTarget(config, memory=memory, memory_bytes=memory_bytes)
+    return ModelTarget(config, memory=memory, memory_bytes=memory_bytes, sparse=sparse)
 
 
 def open_line(config: Config, board: str) -> tuple[Transport, dict[str, Any]]:

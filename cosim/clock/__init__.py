@@ -39,6 +39,8 @@ class ModelTarget(EmulatorTarget):
         :data:`daedal.cosim.dram_times.DRAMS`.
     memory_bytes
         Size of device memory.
+    sparse
+        Whether it may be larger than the host's, as little of it is written.
 
     Raises
     ------
@@ -46,9 +48,11 @@ class ModelTarget(EmulatorTarget):
         There is no such memory, or it is not for this core.
     """
 
-    def __init__(self, config: Config, *, memory: str = "ideal", memory_bytes: int = 256 << 20) -> None:
+    def __init__(
+        self, config: Config, *, memory: str = "ideal", memory_bytes: int = 256 << 20, sparse: bool = False
+    ) -> None:
         found = memory_of(config, memory)
-        super().__init__(config, memory_bytes, library=_library())
+        super().__init__(config, memory_bytes, sparse=sparse, library=_library())
         self.mixed = found.mixed
         self.memory_settings = found.settings
         """The memory with all that shapes its time, to be given with figures."""

@@ -62,6 +62,8 @@ class EmulatorTarget(Handle):
         Size of device memory; pages that nobody touches cost nothing.
     trace
         Whether to keep what the access unit enqueues in each launch, for :meth:`trace`.
+    sparse
+        Whether memory may be larger than the host's, as little of it is written.
     library
         The emulator with something else in it, made of :func:`sources` and others; None for the emulator as it is.
 
@@ -74,7 +76,13 @@ class EmulatorTarget(Handle):
     """
 
     def __init__(
-        self, config: Config, memory_bytes: int = 1 << 30, *, trace: bool = False, library: ctypes.CDLL | None = None
+        self,
+        config: Config,
+        memory_bytes: int = 1 << 30,
+        *,
+        trace: bool = False,
+        sparse: bool = False,
+        library: ctypes.CDLL | None = None,
     ) -> None:
         self.config = config
         self.memory_bytes = memory_bytes
@@ -83,7 +91,7 @@ class EmulatorTarget(Handle):
         self._library = library or _library()
         values = c_header.config_values(config)
         self._owned = Owned("the emulator")
-        self._memory: int | None = self._library.emulator_memory_open(memory_bytes)
+        self._memory: int | None = self._library.emulator_memory_open(memory_bytes, sparse)
         self._machine: int | None = None
         if self._memory is not None:
             self._machine = self._library.emulator_open((ctypes.c_int64 * len(values))(*values), self._memory)
@@ -219,7 +227,7 @@ def declare(library: ctypes.CDLL) -> None:
     """Tell Python the signatures of the emulator's functions in a library."""
     machine, memory, word, pointer = ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_void_p
     signatures: dict[str, tuple[list[type], type | None]] = {
-        "memory_open": ([word], memory),
+        "memory_open": ([word, ctypes.c_int], memory),
         "memory_close": ([memory], None),
         "memory_read": ([memory, word, word, pointer], ctypes.c_int),
         "memory_write": ([memory, word, word, pointer], ctypes.c_int),

@@ -11,9 +11,9 @@ using daedal::Machine;
 
 extern "C" {
 
-// A memory of so many bytes; null if there is not enough.
-void* emulator_memory_open(std::uint64_t bytes) {
-  auto* memory = new (std::nothrow) DeviceMemory(bytes);
+// A memory of so many bytes; null if there is not enough. `sparse`: the host need not have so much.
+void* emulator_memory_open(std::uint64_t bytes, int sparse) {
+  auto* memory = new (std::nothrow) DeviceMemory(bytes, sparse);
   if (memory && memory->allocated()) return memory;
   delete memory;
   return nullptr;

@@ -1,21 +1,28 @@
 // The memory that an emulated core works on; whoever opens a core owns it.
 #pragma once
+#include <sys/mman.h>
+
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
 
 namespace daedal {
 
-// Device memory: zeros at first, given by the system page by page as it is touched.
+// Device memory: zeros at first, given by the system page by page as it is touched. Memory that is `sparse` may be
+// larger than the system's: what is only read there takes none.
 class DeviceMemory {
  public:
-  explicit DeviceMemory(std::uint64_t size)
-      : bytes_(static_cast<std::uint8_t*>(std::calloc(size ? size : 1, 1))), size_(size) {}
-  ~DeviceMemory() { std::free(bytes_); }
+  DeviceMemory(std::uint64_t size, bool sparse)
+      : mapped_(mmap(nullptr, size ? size : 1, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | (sparse ? MAP_NORESERVE : 0), -1, 0)),
+        bytes_(static_cast<std::uint8_t*>(mapped_)),
+        size_(size) {}
+  ~DeviceMemory() {
+    if (allocated()) munmap(mapped_, size_ ? size_ : 1);
+  }
   DeviceMemory(const DeviceMemory&) = delete;
   DeviceMemory& operator=(const DeviceMemory&) = delete;
   std::uint64_t size() const { return size_; }
-  bool allocated() const { return bytes_ != nullptr; }
+  bool allocated() const { return mapped_ != MAP_FAILED; }
   bool contains(std::uint64_t address, std::uint64_t size) const { return address <= size_ && size <= size_ - address; }
   // Bytes from an address to the end of memory; 0 behind it.
   std::uint64_t here(std::uint64_t address) const { return address < size_ ? size_ - address : 0; }
@@ -27,6 +34,7 @@ class DeviceMemory {
   }
 
  private:
+  void* mapped_;
   std::uint8_t* bytes_;
   std::uint64_t size_;
 };

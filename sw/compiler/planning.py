@@ -11,6 +11,7 @@ from daedal.base.messages import shown
 from daedal.compiler.frontends.requests.checks import computed_types
 from daedal.compiler.frontends.torch.device_suitability import why_not, why_not_here
 from daedal.compiler.frontends.torch.trace.keywords import Signature
+from daedal.compiler.frontends.torch.trace.meta_tensors import with_memory
 from daedal.compiler.frontends.torch.trace.module_trace import trace
 from daedal.compiler.frontends.torch.trace.quantised_modules import with_operators
 from daedal.compiler.frontends.torch.traced_module import TracedModule
@@ -40,7 +41,7 @@ def plan(
     Parameters
     ----------
     model
-        A module or an exported program.
+        A module or an exported program. A module may be on device ``meta``: only shapes count.
     system
         The system to plan for: its configuration, memory, number of tiles and their bytes count.
     sample
@@ -55,7 +56,7 @@ def plan(
     ``extra_bytes``.
     """
     check_extra(extra_bytes)
-    return system_plan(_demands(model, system, sample).all, system, extra_bytes)
+    return system_plan(demands_of(model, system, sample).all, system, extra_bytes)
 
 
 def fleet(
@@ -86,7 +87,7 @@ def fleet(
     check_extra(extra_bytes)
     if not isinstance(devices, Sequence):
         raise InvalidSystem(f"devices must be numbers of devices, as (8, 64), not {shown(devices)}")
-    demands = _demands(model, system, sample).all
+    demands = demands_of(model, system, sample).all
     memory_bytes = min(tile.target.memory_bytes for tile in system.tiles)
     return tuple(
         estimate(demands, system.config, system.memory, memory_bytes, devices=count, link=link, extra_bytes=extra_bytes)
@@ -94,8 +95,10 @@ def fleet(
     )
 
 
-def _demands(model: object, system: object, sample: object) -> Demands:
-    """What a sample of the model's inputs asks for."""
+def demands_of(model: object, system: object, sample: object) -> Demands:
+    """What a sample of the model's inputs asks for, whether it fits the system or not; raises what :func:`plan` does of
+    a model or a sample.
+    """
     if not isinstance(model, nn.Module | ExportedProgram):
         raise UnsupportedOperation(
             f"model must be a torch.nn.Module or an ExportedProgram, not {type(model).__name__}: tiles share "
@@ -110,7 +113,7 @@ def _demands(model: object, system: object, sample: object) -> Demands:
         raise UnsupportedOperation(f"sample must be plain tensors, outside of transforms and modes: {reason}")
     try:
         if isinstance(model, nn.Module):
-            model = with_operators(model, system.config)
+            model = with_operators(with_memory(model), system.config)
         signature = Signature(model, inputs, named)
         inputs, model = signature.by_position(inputs, named), signature.module
         followed = None if isinstance(model, ExportedProgram) else model

@@ -23,7 +23,7 @@ from daedal.driver.tables.table_watch import Watch
 from daedal.driver.targets.registers import Registers
 from daedal.driver.targets.target import Target
 from daedal.driver.targets.target_registry import TARGETS, open_target
-from daedal.errors import ConfigMismatch, DeviceClosed, StaleParameter
+from daedal.errors import ConfigMismatch, DeviceClosed, StaleParameter, UnsupportedOperation
 from daedal.hw.config.core import Config
 from daedal.hw.isa.launch import LAUNCH_ALIGNMENT
 from daedal.hw.isa.program import Program
@@ -95,8 +95,10 @@ class Device(Opened):
             that were uploaded, 1 ms for 10 MB, which finds every change. ``"versions"``: what PyTorch counts of
             changes, steps of optimizers and calls of :meth:`table_changed` count, and what was written past PyTorch
             (``tensor.data``, NumPy arrays that share the memory) is not seen; NumPy arrays and inference tensors, of
-            which nothing is counted, are compared all the same. Left out, it is ``"contents"`` for what is simulated
-            and ``"versions"`` for boards.
+            which nothing is counted, are compared all the same. ``"shapes"``, for targets ``emulator`` and ``model``:
+            tables have their places and no content, and ``memory_bytes`` may be more than the host has; cycles are as
+            ever, as they depend on no content of a module's tables, and results mean nothing. Left out, it is
+            ``"contents"`` for what is simulated and ``"versions"`` for boards.
 
         Raises ValueError for an option that does not exist, ConfigMismatch for a machine with another
         configuration or bitstream, ToolchainNotFound if the model has to be built and cannot be, LinkLost if a board
@@ -118,7 +120,8 @@ class Device(Opened):
         if not least <= memory_bytes <= most:
             raise ValueError(f"memory_bytes must be from {least} to {most}, not {memory_bytes!r}")
         memory_bytes -= memory_bytes % shape.superblock_bytes
-        opened = open_target(target, shape, memory=memory, memory_bytes=memory_bytes, wave=wave, board=board)
+        opened = open_target(target, shape, memory=memory, memory_bytes=memory_bytes, wave=wave, board=board,
+                             sparse=check == "shapes")  # fmt: skip
         try:
             return cls(opened, shape, check)
         except BaseException:
@@ -197,6 +200,11 @@ class Device(Opened):
         """The resident tables by name."""
         _ = self.target
         return self._tables
+
+    @property
+    def has_contents(self) -> bool:
+        """Whether its tables have the contents of their sources, and not their places alone."""
+        return self._tables.has_contents
 
     @property
     def free_bytes(self) -> int:
@@ -278,7 +286,13 @@ class Device(Opened):
     def table_ahead(self, tensor: Source, ahead: Callable[[], bool]) -> None:
         """Launches have changed the table of a tensor, which is resident: its rows are those that count while
         ``ahead``, which each use asks, says so.
+
+        UnsupportedOperation if tables have no content (``table_check="shapes"``).
         """
+        if not self._tables.has_contents:
+            raise UnsupportedOperation(
+                "table_check of a device whose launches change tables must be 'contents' or 'versions', not 'shapes'"
+            )
         self._tables.go_ahead(tensor, ahead)
 
     def table_met(self, tensor: Source) -> None:

@@ -60,6 +60,8 @@ class Demands:
 
     def __init__(self) -> None:
         self._found: dict[str, Demand] = {}
+        self.lookups: dict[str, int] = {}
+        """Look-ups of each operation, by its name."""
 
     def __len__(self) -> int:
         return len(self._found)
@@ -71,6 +73,7 @@ class Demands:
 
     def add(self, call: Call, request: Request) -> None:
         """An operation of the sample."""
+        self.lookups[call.name] = request.lookups
         name = table_name(call)
         table = planned_table(name, call, request)
         overhead = sum(array.nbytes for key, array in request.buffers.items() if key != "offsets")

@@ -156,7 +156,8 @@ class Planner:
         fitting = [tile for tile in self._tiles if tile.room_for(part, self._capacity)]
         if not fitting:
             raise OutOfDeviceMemory(
-                f"table {part.demand.table.name!r} must fit a tile, but its {part.bytes:,} bytes do not go beside the "
-                f"other tables: open the system with more tiles than {len(self._tiles)}, or a larger memory_bytes"
+                f"table {part.demand.table.name!r} must fit a tile, but {part.bytes:,} bytes of it do not go beside "
+                f"other tables or parts: open the system with more tiles than {len(self._tiles)}, or a larger "
+                "memory_bytes"
             )
         min(fitting, key=lambda tile: (tile.load, tile.bytes, tile.number)).add(part)

@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -111,9 +112,9 @@ def test_tiles_that_wait_for_others_are_said() -> None:
 
 
 def test_a_table_that_fits_no_tile_is_said_and_the_others_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("daedal.bench.explore.sweep.room_for", lambda module: 2 << 20)
+    monkeypatch.setattr("daedal.bench.explore.sweep.room_for", lambda module, config: 2 << 20)
     rows = _explore(_bags(65536, 64, 4, 4), DDR3, "ideal", 1, 16)
-    assert rows[0]["note"].startswith("UnsupportedOperation: embedding_bag of weight: its table takes 16777216 bytes")
+    assert rows[0]["note"].startswith("OutOfDeviceMemory: table 'weight' must fit a tile, but 1,048,576 bytes of it")
     assert rows[1]["cycles"] > 0
 
 
@@ -150,6 +151,84 @@ from torch import nn
 model = nn.EmbeddingBag(500, 32, mode="mean")
 inputs = (torch.arange(400).reshape(20, 20),)
 """
+
+
+LARGE = """
+import torch
+from torch import nn
+
+class Click(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.tables = nn.ModuleList(nn.EmbeddingBag(rows, 128, mode="sum") for rows in (40_000_000, 3, 70_000_000))
+        self.top = nn.Sequential(nn.BatchNorm1d(384), nn.Linear(384, 1))
+
+    def forward(self, bags):
+        return self.top(torch.cat([table(each) for table, each in zip(self.tables, bags)], 1))
+
+with torch.device("meta"):
+    model = Click()
+inputs = ([torch.randint(0, table.num_embeddings, (32, 4)) for table in model.tables],)
+"""
+
+
+def test_tables_that_no_host_has(tmp_path: Path) -> None:
+    """56 GB that are nowhere: a model on device meta. What has no address is said of that machine."""
+    source, found = tmp_path / "m.py", tmp_path / "x.json"
+    for rows, fits_one in (("70_000_000", True), ("270_000_000", False)):
+        source.write_text(LARGE.replace("70_000_000", rows))
+        result = _invoke(source, "--memory", "hbm2e", "--tiles", "1,4", "--json", found, "-o", tmp_path / "x.html")
+        assert result.exit_code == 0, result.output
+        one, four = json.loads(found.read_text())["rows"]
+        assert bool(one["note"]) is not fits_one
+        assert not four["note"] and four["lookups"] == 384
+        if fits_one:
+            assert one["tile_bytes"] == 110_000_003 * 512
+            assert "56,320.0" in result.output
+            assert four["cycles"] < one["cycles"]
+        else:
+            assert one["note"].startswith("OutOfDeviceMemory: table 'tables.")
+
+
+class Mixed(nn.Module):
+    """Rows, and bags of another table."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rows, self.bags = nn.Embedding(4096, 16), nn.EmbeddingBag(65536, 16, mode="sum", include_last_offset=True)
+
+    def forward(self, indices: torch.Tensor, offsets: torch.Tensor) -> Any:
+        """Both."""
+        return self.rows(indices), self.bags(indices, offsets)
+
+
+def test_what_is_left_to_pytorch_is_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    shape = Mixed(), (torch.arange(48), torch.arange(0, 49, 8))
+    monkeypatch.setattr("daedal.bench.explore.sweep.Planner", lambda *_: SimpleNamespace(plan=lambda: None))
+    (all_of_it,) = _explore(shape, DDR3, "ideal")
+    monkeypatch.setattr("daedal.bench.explore.sweep.room_for", lambda module, config: 1 << 20)
+    (part,) = _explore(shape, DDR3, "ideal")
+    assert (all_of_it["lookups"], part["lookups"]) == (96, 48)
+    assert part["why"].endswith("; 1 of 2 operations are PyTorch's here, and not counted")
+    assert "PyTorch" not in all_of_it["why"]
+
+
+def test_a_machine_that_only_gathers() -> None:
+    gatherer = replace(SMALL, name="gatherer", instructions=0, callbacks=0, lengths=0)
+    (row,) = _explore((nn.Embedding(4096, 16), (torch.arange(48),)), gatherer, "ideal")
+    assert row["cycles"] > 0 and row["lookups"] == 48
+    (row,) = _explore((Mixed(), (torch.arange(48), torch.arange(0, 49, 8))), gatherer, "ideal")
+    assert "gatherer has no execute unit" in row["note"]
+
+
+def test_figures_are_those_of_tables_with_contents() -> None:
+    shape = _bags(4096, 64, 64, 20)
+    (row,) = _explore(shape, DDR3, "litedram-ddr3-x16")
+    with daedal.Device.open("model", DDR3, "litedram-ddr3-x16") as device, torch.no_grad():
+        executable = daedal.compile(shape[0], shape[1], device=device)
+        executable(*shape[1])
+        assert row["cycles_alone"] == executable.stats.cycles
+    assert row["tile_bytes"] == 4096 * 256
 
 
 def _invoke(*words: str | Path) -> Result:

@@ -24,7 +24,7 @@ def run(monkeypatch):
     """Runs the command; ``differences`` (operation -> text) are found by the comparison."""
     differences = {}
 
-    def open_target(name, config, *, memory, memory_bytes, wave, board):
+    def open_target(name, config, *, memory, memory_bytes, wave, board, sparse):
         return FakeTarget(config)
 
     def run_case(case, device, *, target, memory):

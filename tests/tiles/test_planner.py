@@ -228,6 +228,17 @@ def test_what_is_no_plan_no_sample_no_system(system: daedal.System, model: nn.Mo
         replace(plan, pieces=(*plan.pieces, Piece("x", (0, 1), (0, 1), 0)))
 
 
+def test_a_plan_needs_no_memory_for_tables(system: daedal.System, rng: np.random.Generator) -> None:
+    """A model on device meta has the plan of the same one with memory, and stays where it is."""
+    shape = {"num_embeddings": 90, "embedding_dim": 64, "mode": "sum"}
+    inputs, there = lists(rng), nn.EmbeddingBag(**shape, device="meta")
+    assert daedal.plan(there, system, sample=inputs) == daedal.plan(nn.EmbeddingBag(**shape), system, sample=inputs)
+    assert there.weight.is_meta
+    large = nn.EmbeddingBag(30_000_000, 1024, mode="sum", device="meta")
+    with pytest.raises(daedal.OutOfDeviceMemory, match="table 'weight' must fit a tile"):
+        daedal.plan(large, system, sample=inputs)
+
+
 class ByName(nn.Module):
     """A bag of integers, and one whose inputs go by name only."""
 

@@ -17,16 +17,20 @@ SCHEMA = 1
 COLUMNS: tuple[Column, ...] = (
     column("memory", "memory"), column("configuration", "config"), column("tiles", "tiles", "d"),
     column("look-ups/s", "rate"), column("of limit", "share", ".3f"), column("one call, µs", "call_us", ".1f"),
-    column("nJ/look-up", "nj"), column("LUT", "lut", ",d"), column("what limits", "said"),
+    column("nJ/look-up", "nj"), column("tile's MB", "tile_mb"), column("LUT", "lut", ",d"),
+    column("what limits", "said"),
 )  # fmt: skip
 
 HOW = """Cycles are predicted by the target model, not counted: what was compared with the RTL is said below, all else
 is unchecked. Calls are queued behind each other; the host's part of a model takes no time here. A tile is a core
-with a channel of its own. The core runs at its memory's clock: for an FPGA look at what the boards reach."""
+with a channel of its own, which is taken to be as large as the tables on it need. Tables have their full size and
+places, so which rows share a page of the DRAM is as it would be; their contents are left out, as no figure depends on
+them. The core runs at its memory's clock: for an FPGA look at what the boards reach."""
 
 LIMIT = """Of limit: lines read and written ÷ those that the pins of all tiles' channels could move in the time of the
-longest tile, refresh taken off. One call: from the doorbell to the last write, alone. LUT: landed sizes of the core (of
-four inputs, without controller), times tiles; a dash where none was landed."""
+longest tile, refresh taken off. One call: from the doorbell to the last write, alone. Tile's MB: tables and copies on
+the fullest tile. LUT: landed sizes of the core (of four inputs, without controller), times tiles; a dash where none
+was landed. Operations that a machine leaves to PyTorch are not counted."""
 
 
 def shown(row: Row) -> Row:
@@ -34,7 +38,8 @@ def shown(row: Row) -> Row:
     if row["note"]:
         return {**row, "said": row["note"]}
     nj = f"{row['nj_least']:.1f}–{row['nj_most']:.1f}" if row["nj_most"] else ""
-    return {**row, "rate": pictures.rate_text(row["lookups_per_s"]), "nj": nj, "said": row["why"]}
+    held = f"{row['tile_bytes'] / 1e6:,.1f}"
+    return {**row, "rate": pictures.rate_text(row["lookups_per_s"]), "nj": nj, "tile_mb": held, "said": row["why"]}
 
 
 def verdict(rows: Sequence[Row]) -> str:

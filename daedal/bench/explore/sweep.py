@@ -21,6 +21,7 @@ from daedal.driver.launch.record import Stats
 from daedal.errors import DaedalError
 from daedal.hw.config.core import Config
 from daedal.system.default_plan import EXTRA_BYTES
+from daedal.system.planner import Planner
 from daedal.system.system import System
 
 QUEUED = 5
@@ -94,35 +95,40 @@ class Point:
         if not work.lookups:
             return {**row, "note": "a call looks up no row: give inputs that do"}
         try:
-            each, activations, alone = self._run(module, inputs)
+            called = self._run(module, inputs, work)
         except DaedalError as error:
             return {**row, "note": f"{type(error).__name__}: {' '.join(str(error).split())}"}
+        each, done = called.tiles, sum(work.operations[name] for name in called.operations)
         longest = int(np.argmax([stats.cycles for stats in each]))
         cycles = each[longest].cycles
         if not cycles:
             return {**row, "note": "no operation runs on this machine: explain() of the compiled module says why"}
-        alone_on_it = limits_of(each[longest], activations[longest], self.start, self.known)
+        alone_on_it = limits_of(each[longest], called.opened[longest], self.start, self.known)
         found = limits_of_tiles(alone_on_it, [stats.cycles for stats in each])
         moved = sum(stats.lines_read + stats.lines_written for stats in each)
-        spent = energy(self.memory, moved * self.config.bus_bytes, work.elements)
+        spent = energy(self.memory, moved * self.config.bus_bytes, round(work.elements * done / work.lookups))
+        others = len(work.operations) - len(called.operations)
+        rest = f"; {others} of {len(work.operations)} operations are PyTorch's here, and not counted" if others else ""
         return {
             **row,
             "cycles": cycles,
-            "cycles_alone": alone,
-            "call_us": alone / clock * 1e6,
-            "lookups_per_s": work.lookups * clock / cycles,
+            "cycles_alone": called.alone,
+            "call_us": called.alone / clock * 1e6,
+            "lookups": done,
+            "lookups_per_s": done * clock / cycles,
             "share": self._share(moved, cycles),
             "bytes_per_s": moved * self.config.bus_bytes * clock / cycles,
             "limit": found.limit,
-            "why": found.why,
+            "why": found.why + rest,
             "shares": dict(found.shares),
             "stalls": {cause: count for cause, count in each[longest].stalls.items() if count},
             "launches": sum(stats.launches for stats in each),
             "lines": moved,
-            "nj_least": spent and spent.least / work.lookups,
-            "nj_most": spent and spent.most / work.lookups,
-            "nj_dram_least": spent and spent.dram_least / work.lookups,
-            "nj_dram_most": spent and spent.dram_most / work.lookups,
+            "tile_bytes": called.tile_bytes,
+            "nj_least": spent and spent.least / done,
+            "nj_most": spent and spent.most / done,
+            "nj_dram_least": spent and spent.dram_least / done,
+            "nj_dram_most": spent and spent.dram_most / done,
             "checked": each[longest].checked,
         }
 
@@ -131,19 +137,18 @@ class Point:
         most = self.tiles * cycles * (1 - self.known.refresh_share) / self.known.line_cycles
         return lines / most
 
-    def _run(self, module: Any, inputs: tuple[Any, ...]) -> tuple[Sequence[Stats], Sequence[float], int]:
-        """Figures of a call in the middle of a queue by tile, rows that it opened by tile, cycles of one alone."""
-        room = room_for(module)
+    def _run(self, module: Any, inputs: tuple[Any, ...], work: Work) -> "_Called":
+        """Tables have places only: no figure depends on what is in them. OutOfDeviceMemory if they do not fit."""
+        room = room_for(module, self.config)
         if self.tiles == 1:
-            with Device.open("model", self.config, self.memory, memory_bytes=room, table_check="versions") as device:
-                found = _call(compile(module, inputs, device=device), inputs, (device,))
-                return [found.middle], found.opened, found.alone
+            Planner(work.demands, self.config, self.memory, 1, room, 0.0).plan()
+            with Device.open("model", self.config, self.memory, memory_bytes=room, table_check="shapes") as device:
+                return _call(compile(module, inputs, device=device), inputs, (device,))
         with System.open(
-            "model", self.config, self.memory, tiles=self.tiles, memory_bytes=room, table_check="versions"
+            "model", self.config, self.memory, tiles=self.tiles, memory_bytes=room, table_check="shapes"
         ) as system:
             shared = plan(module, system, sample=inputs, extra_bytes=self.extra_bytes)
-            found = _call(compile(module, inputs, device=system, plan=shared), inputs, system.tiles)
-            return found.middle.per_tile, found.opened, found.alone
+            return _call(compile(module, inputs, device=system, plan=shared), inputs, system.tiles)
 
 
 def _fitting(memory: str, configs: Sequence[Config]) -> list[tuple[Config, Memory]]:
@@ -156,11 +161,27 @@ def _fitting(memory: str, configs: Sequence[Config]) -> list[tuple[Config, Memor
 
 @dataclass(frozen=True)
 class _Called:
-    """Figures of calls: of one in the middle of a queue, rows that each tile opened in it, and cycles of one alone."""
+    """Figures of calls.
 
-    middle: Any
-    opened: list[float]
+    Attributes
+    ----------
+    tiles
+        Of one in the middle of a queue, by tile.
+    opened
+        Rows of the DRAM that each tile opened in it.
+    alone
+        Cycles of one alone.
+    tile_bytes
+        Bytes of tables on the fullest tile.
+    operations
+        Those that run on the machine, by name.
+    """
+
+    tiles: Sequence[Stats]
+    opened: Sequence[float]
     alone: int
+    tile_bytes: int
+    operations: Sequence[str]
 
 
 def _call(executable: Any, inputs: tuple[Any, ...], tiles: Sequence[Device]) -> _Called:
@@ -172,12 +193,18 @@ def _call(executable: Any, inputs: tuple[Any, ...], tiles: Sequence[Device]) -> 
     for future in futures:
         future.result()
     opened = [(target.activations - old) / QUEUED for target, old in zip(targets, before, strict=True)]
-    return _Called(futures[QUEUED // 2].stats, opened, alone)
+    held = [sum(table.rows * table.pitch for table in tile.tables.values()) for tile in tiles]
+    middle = futures[QUEUED // 2].stats
+    return _Called(getattr(middle, "per_tile", (middle,)), opened, alone, max(held), executable.offloaded)
 
 
 def start_of(config: Config, memory: str) -> float:
-    """Cycles of a launch that sums one row, behind others."""
-    module = nn.EmbeddingBag(16, max(1, config.bus_bytes // 4), mode="sum", include_last_offset=True)
-    inputs = torch.tensor([3]), torch.tensor([0, 1])
+    """Cycles of a launch that sums one row, or copies it where nothing is summed, behind others."""
+    width = max(1, config.bus_bytes // 4)
+    module: nn.Module = nn.Embedding(16, width)
+    inputs: tuple[torch.Tensor, ...] = (torch.tensor([3]),)
+    if config.executes:
+        module = nn.EmbeddingBag(16, width, mode="sum", include_last_offset=True)
+        inputs = (*inputs, torch.tensor([0, 1]))
     with Device.open("model", config, memory) as device:
-        return float(_call(compile(module, inputs, device=device), inputs, (device,)).middle.cycles)
+        return float(_call(compile(module, inputs, device=device), inputs, (device,)).tiles[0].cycles)

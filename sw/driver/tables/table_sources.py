@@ -17,10 +17,12 @@ if TYPE_CHECKING:  # the driver does without PyTorch where there are no tensors
     from torch.optim import Optimizer
     from typing_extensions import TypeIs
 
-TableCheck: TypeAlias = Literal["contents", "versions"]
-"""What is looked at in each launch: the bytes of the tables, or what PyTorch counts of changes."""
+TableCheck: TypeAlias = Literal["contents", "versions", "shapes"]
+"""What is looked at in each launch: the bytes of the tables, what PyTorch counts of changes, or nothing, for tables
+that have no content on the device.
+"""
 
-TABLE_CHECKS: tuple[TableCheck, ...] = ("contents", "versions")
+TABLE_CHECKS: tuple[TableCheck, ...] = ("contents", "versions", "shapes")
 
 Source: TypeAlias = "Tensor | NDArray[Any]"
 
@@ -55,8 +57,8 @@ class Origin:
     If its contents are looked at, which finds every change, that is by a digest (``digests.py``) of elements that
     follow each other in memory, in the time in which they come out of it. Of others, or where there are no digests,
     ``content`` is a copy that they are compared with: another stream out of memory, and as much memory as the table
-    takes on the device. NumPy arrays and inference tensors, of which nothing counts the changes, are looked at whatever
-    ``check`` is.
+    takes on the device. NumPy arrays and inference tensors, of which nothing counts the changes, are looked at with
+    ``versions`` too. With ``shapes`` nothing is: the table is as it should be as long as it is there.
     """
 
     def __init__(self, source: Source, check: TableCheck) -> None:
@@ -70,11 +72,12 @@ class Origin:
         StaleParameter if the source has changed as well.
         """
         self._own(source)
+        self._has_content = check != "shapes"
         self._state = _counted(source) if check == "versions" else None
         array = array_of(source)
         self.is_in_order = array.flags.c_contiguous and address_of(array) == self.place[0]
         """Its elements follow each other in memory, where they are."""
-        self.is_looked_at = self._state is None
+        self.is_looked_at = self._has_content and self._state is None
         """Its contents are, in each launch."""
         self.region = address_of(array), array.nbytes
         """Where it is if it is in order."""
@@ -91,10 +94,12 @@ class Origin:
             return self.ahead()
         if self.is_stale:
             return False
-        if not self.is_looked_at:
+        if self._state is not None:
             return self._state == _counted(source)
         if _number(source) != self._owner or not self.alive():
             self._own(source)
+        if not self._has_content:
+            return True
         if self.content is None:
             return digest_of(self.region) == self.digest
         return have_same_bytes(self.content, array_of(source))

@@ -124,6 +124,8 @@ class TableStore(Handle, Mapping[str, Table]):
         self._clock = count()
         self.needed: set[str] | None = None
         """Tables of the launch that is being prepared; None while there is none."""
+        self.has_contents = check != "shapes"
+        """Whether tables have the contents of their sources, and not their places alone."""
         self.uploads = 0
         self._changes = 0
         """How often something happened to a table; what was seen before that has to be looked at again."""
@@ -307,19 +309,21 @@ class TableStore(Handle, Mapping[str, Table]):
         origin.place = _in_form(origin.place, form)
         array = array_of(source) if origin.content is None else origin.content
         dtype = origin.dtype
+        rows = len(array)
         if form is not None:
-            array, dtype = form.pack(array), form.dtype
+            array, dtype = form.pack(array if self.has_contents else array[:1]), form.dtype
         before = self._residents.get(name)
         use = Use.INPUT if before is None or before.origin.place != origin.place else before.use
-        table = self._place(name, array, dtype, mapping)
+        table = self._place(name, rows, array, dtype, mapping)
         origin.is_stale = True  # until it is all written, whatever comes in between
         self._names[origin.place] = name
         self._residents[name] = _Resident(table, origin, use, next(self._clock))
         if before is not None and before.origin.place != origin.place:
             self._forget(before.origin.place, name)
-        self._write_rows(table, array)
+        if self.has_contents:
+            self._write_rows(table, array)
+            self.uploads += 1
         origin.is_stale = False
-        self.uploads += 1
 
     def _check_overlap(self, name: str, source: Source) -> None:
         """StaleParameter for a source in the memory of another one whose table is ahead: a view of it, for instance."""
@@ -335,8 +339,9 @@ class TableStore(Handle, Mapping[str, Table]):
                     "call opt.sync() first"
                 )
 
-    def _place(self, name: str, array: NDArray[Any], dtype: str, mapping: int | None) -> Table:
-        rows, dim = array.shape
+    def _place(self, name: str, rows: int, array: NDArray[Any], dtype: str, mapping: int | None) -> Table:
+        """The table of so many rows like those of an array, where it goes."""
+        dim = array.shape[1]
         pitch = row_pitch(dim * array.itemsize, self._config)
         present = self[name] if name in self._residents else None
         keeps = present is not None and mapping in (None, present.mapping)

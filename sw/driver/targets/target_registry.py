@@ -38,8 +38,14 @@ DESIGN = "daedal.fpga.soc.generator:generate"
 HOST_DIGESTS = "daedal.cosim.host_digests:open_digests"
 """Digests of the host's memory: a function that gives a ``driver.tables.digests.Digests``."""
 
-Opener = Callable[[Config, str, int, str | None], Target]
-"""A machine of a configuration, from a memory model, bytes of memory, and the file for a waveform."""
+
+class Opener(Protocol):
+    """Opens a machine of a configuration, from a memory model, bytes of memory, and the file for a waveform."""
+
+    def __call__(self, config: Config, memory: str, memory_bytes: int, wave: str | None, /, *, sparse: bool) -> Target:
+        """``sparse``: memory may be larger than the host's, as little of it is written."""
+        ...
+
 
 BoardOpener = Callable[[str, Config, str | None], Target]
 """The machine on a board, from the link's address, its configuration, and the board's name or description."""
@@ -73,16 +79,28 @@ def imported(path: str) -> object:
 
 
 def open_target(
-    name: str, config: Config, *, memory: str, memory_bytes: int, wave: str | None, board: str | None = None
+    name: str,
+    config: Config,
+    *,
+    memory: str,
+    memory_bytes: int,
+    wave: str | None,
+    board: str | None = None,
+    sparse: bool = False,
 ) -> Target:
-    """Start the target called ``name``; ValueError names those there are."""
+    """Start the target called ``name``; ValueError names those there are.
+
+    ``sparse``: memory may be larger than the host's, as no tables are written there; emulated machines have such.
+    """
     if name in TARGETS:
         if board is not None:
             raise ValueError(f"board must be None for target {name}, which is none, not {board!r}")
-        return cast(Opener, imported(TARGETS[name]))(config, memory, memory_bytes, wave)
+        return cast(Opener, imported(TARGETS[name]))(config, memory, memory_bytes, wave, sparse=sparse)
     kind, colon, address = name.partition(":") if isinstance(name, str) else ("", "", "")
     if kind not in BOARDS or bool(colon) == (kind == "board-sim"):
         raise ValueError(f"target must be one of {', '.join([*TARGETS, *BOARD_TARGETS])}, not {name!r}")
+    if sparse:
+        raise ValueError(f"table_check must be 'contents' or 'versions' for target {kind}, not 'shapes'")
     _without_options(f"target {kind}", memory, wave)
     return cast(BoardOpener, imported(BOARDS[kind]))(address, config, board)
 

@@ -360,5 +360,5 @@ def test_boards_count_unless_told_otherwise(monkeypatch: pytest.MonkeyPatch) -> 
         daedal.Device.open(target)
     daedal.Device.open("uart:/dev/ttyUSB0", table_check="contents")
     assert found == ["contents"] * 3 + ["versions"] * 2 + ["contents"]
-    with pytest.raises(ValueError, match="table_check must be one of contents, versions, not 'hash'"):
+    with pytest.raises(ValueError, match="table_check must be one of contents, versions, shapes, not 'hash'"):
         daedal.Device.open("emulator", table_check="hash")
