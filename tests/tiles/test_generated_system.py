@@ -104,3 +104,23 @@ def test_the_bits_say_whose_interrupt_it_is(rtl: SimpleNamespace, rng: np.random
     assert same([future.result()], [model(indices)])
     last.csr_write(Register.INTERRUPT.value, 1)
     assert rtl.system.register(SystemRegister.INTERRUPTS_LOW) == 0
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("memory", ["ideal:latency=200,lines=0.9,mixed=0", "ideal:latency=200,seed=3"])
+@pytest.mark.parametrize("axi", ["single", "single-axi3"])
+def test_one_master_takes_as_long_as_ports_of_their_own(axi: str, memory: str) -> None:
+    """On memories that are as far away as HBM: in order at less than a line per cycle, and in any order."""
+    config, cycles = PRESETS["hbm"], []
+    shapes = [(torch.nn.EmbeddingBag(900, dim, mode="sum"), (48, 20)) for dim in (8, 64)]
+    models = [*shapes, (torch.nn.Embedding(900, 64), (1200,))]
+    for ways in ("ports", axi):
+        system = SystemRtl(config, 1, ways, memory=memory, memory_bytes=MEMORY_BYTES)
+        with Device(system.targets[0], config) as device, torch.no_grad():
+            for model, sizes in models:
+                indices = torch.from_numpy(np.random.default_rng(1).integers(0, 900, sizes))
+                executable = daedal.compile(model, indices, device=device)
+                assert same([executable(indices)], [model(indices)])
+                cycles.append(executable.stats.cycles)
+        system.close()
+    assert all(own >= 0.95 * joined for own, joined in zip(cycles[:3], cycles[3:], strict=True)), cycles
