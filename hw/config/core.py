@@ -210,7 +210,9 @@ class Config:
                 f"name must be up to {LONGEST_NAME} letters, digits, '.', '-' and '_', not {shown(self.name)}"
             )
         for name, low, high in _RANGES:
-            self._set(name, _number(name, getattr(self, name), low, high))
+            value = getattr(self, name)
+            given = int(value) if name in FLAGS and isinstance(value, bool) else value
+            self._set(name, _number(name, given, low, high))
         for name in _POWERS_OF_TWO:
             value = getattr(self, name)
             if value & (value - 1):
@@ -457,6 +459,9 @@ _RANGES = (
     ("page_bytes", SMALLEST_GRANULE, 8192), ("write_burst", 1, MAX_BURST),
     ("write_batch", 1, 4096),
 )  # fmt: skip
+FLAGS = frozenset(name for name, *ends in _RANGES if ends == [0, 1])
+"""Fields that are 0 or 1, and may be given as False or True."""
+
 _POWERS_OF_TWO = (
     "bus_bytes",
     "lanes",

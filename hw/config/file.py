@@ -11,7 +11,7 @@ from typing import Any
 from daedal.base.files import parse_json, read_text
 from daedal.base.messages import shown
 from daedal.errors import FileError, InvalidConfig
-from daedal.hw.config.core import LONGEST_NAME, MAX_LEVELS, PRESETS, Config
+from daedal.hw.config.core import FLAGS, LONGEST_NAME, MAX_LEVELS, PRESETS, Config
 
 BASE = "base"
 """Key of a file that names the preset whose values hold for the fields not given; ``ddr3`` without it."""
@@ -136,6 +136,6 @@ def _typed(path: Path, name: str, value: Any) -> Any:
             raise InvalidConfig(f"{path}: {name} must be a list with one entry per level, not {shown(value)}")
         kind = type(getattr(Config(), name)[0])
         return tuple(kind(item) if item in (0, 1) else item for item in value)
-    if isinstance(value, bool):
+    if isinstance(value, bool) and name not in FLAGS:
         raise InvalidConfig(f"{path}: {name} must be a whole number, not {shown(value)}")
     return value

@@ -171,6 +171,15 @@ def test_files_give_what_the_class_gives(tmp_path: Path) -> None:
     assert read_config(as_json).name == "mine"
 
 
+def test_what_a_machine_has_or_has_not_may_be_true_or_false(tmp_path: Path) -> None:
+    toml, as_json = tmp_path / "a.toml", tmp_path / "b.json"
+    toml.write_text('base = "narrow16"\npreadder = false\ntwo_pass = true\nserial = [true, false, false, true]\n')
+    as_json.write_text('{"base": "narrow16", "preadder": 0, "two_pass": 1, "serial": [1, 0, 0, 1]}')
+    found = [read_config(toml), read_config(as_json)]
+    assert found[0].hash == found[1].hash and [type(each.two_pass) for each in found] == [int, int]
+    assert Config(binary16=True, name="a").hash == Config(binary16=1, name="a").hash  # type: ignore[arg-type]
+
+
 def test_a_key_stands_once_in_json_too(tmp_path: Path) -> None:
     path = tmp_path / "a.json"
     path.write_text('{"base": "edge", "ports": 4, "ports": 2}')
@@ -194,6 +203,7 @@ def test_levels_cut_what_is_not_given(tmp_path: Path) -> None:
         ("row_groups = 0", "x.toml: row_groups must be from 1 to 256, not 0"),
         ('ports = "8"', "x.toml: ports must be from 1 to 16, not '8'"),
         ("ports = true", "x.toml: ports must be a whole number, not True"),
+        ("two_pass = 2", "x.toml: two_pass must be from 0 to 1, not 2"),
         ("prots = 8", "x.toml: a field must be one of base, address_bits, alus, .*, not 'prots'"),
         ("alus = 2", "x.toml: alus must be a list with one entry per level, not 2"),
         ("alus = [2, 2]", "x.toml: alus must have 4 entries"),
