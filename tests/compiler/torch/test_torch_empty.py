@@ -92,3 +92,40 @@ def test_a_view_of_an_empty_result(ddr3: daedal.Device) -> None:
     layer = Layer(lambda i: torch.view_as_complex(functional.embedding(i, TABLE[:, :2].contiguous())).abs())
     executable = daedal.compile(layer, (KEYS,), device=ddr3)
     check(executable, layer, (none(0),))
+
+
+def put(keys: Tensor, rows: Tensor) -> Tensor:
+    return torch.zeros(5, rows.shape[1]).index_put((keys,), rows, accumulate=True)
+
+
+def parts_added(keys: Tensor, rows: Tensor) -> Tensor:
+    """Rows in parts, each of which has a weight."""
+    wide = rows.unsqueeze(1).expand(-1, 2, -1) * torch.ones(len(rows), 2, 1)
+    return torch.zeros(5, 2, rows.shape[1]).index_add(0, keys, wide)
+
+
+PLACED: dict[str, Callable[..., Tensor]] = {
+    "index_add": lambda keys, rows: torch.zeros(5, rows.shape[1]).index_add(0, keys, rows),
+    "scatter_add": lambda keys, rows: torch.zeros(5, rows.shape[1]).scatter_add(
+        0, keys.view(-1, 1).expand(-1, rows.shape[1]), rows
+    ),
+    "index_put": put,
+    "parts": parts_added,
+    "index": lambda keys, rows: rows[keys],
+    "embedding": functional.embedding,
+    "bags": lambda keys, rows: functional.embedding_bag(keys.view(1, -1), rows, mode="max"),
+}
+
+
+@pytest.mark.parametrize("name", PLACED)
+@pytest.mark.parametrize("place", [9, -9])
+def test_places_out_of_range_of_rows_without_elements(name: str, place: int, ddr3: daedal.Device) -> None:
+    """PyTorch looks at some of them, and not at others: so it is here."""
+    keys, rows = torch.tensor([1, place, 3]), torch.zeros(3, 0)
+    executable = daedal.compile(Layer(PLACED[name]), (torch.tensor([1, 2, 0]), rows), device=ddr3)
+    if name in ("embedding", "bags"):
+        for run in (PLACED[name], executable):
+            with pytest.raises(RuntimeError, match=f"[ =]{place}"):
+                run(keys, rows)
+    else:
+        assert executable(keys, rows).shape == PLACED[name](keys, rows).shape

@@ -37,8 +37,9 @@ def destination_request(
 
     These are those of ``table`` that ``indices`` name (None: all of them), times ``weights``, one number each. Products
     of 16-bit elements are rounded, and with ``rounds_sums`` what comes of each addition.
-    IndexOutOfRange for a destination that there is not.
+    IndexOutOfRange for a destination that there is not, LeftToFramework for rows without elements, whatever names them.
     """
+    width_of(name, table)
     offsets, order = _row_order(name, keys, rows)
     return _request(name, table, indices, weights, offsets, order, mode, wraps=wraps, rounds_sums=rounds_sums)
 
@@ -147,6 +148,7 @@ def coo_request(name: str, table: Source, places: tuple[Array, Array], values: A
     """The request for a sparse matrix of ``rows`` rows times a dense one: ``places`` are row and column of each of its
     values. Product and sum are rounded once; of 16-bit elements each of them.
     """
+    width_of(name, table)
     offsets, order = _row_order(name, places[0], rows)
     columns = places[1]
     if order is not None:
