@@ -219,9 +219,8 @@ class _Function:
         for op in order[order.index(load) : order.index(user)]:
             if isinstance(op, memref.StoreOp) and op.memref is load.memref:
                 raise UnsupportedOperation(
-                    f"local row %{load.memref.name_hint or '?'} must not be written between a load and "
-                    "the use of "
-                    "its value"
+                    f"local row %{load.memref.name_hint or '?'} must not be written between where it is read and where "
+                    "what was read is used: use that first"
                 )
 
 

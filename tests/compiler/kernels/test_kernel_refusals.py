@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import re
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -175,6 +176,31 @@ BODIES = {
         None,
     ),
 }
+
+
+REUSED = {
+    "an element": ("for n in range(N):\n    t = a[n]\n    a[n] += 1.0\n    out[n] = t", "a\\[n\\]", 2),
+    "a number": (
+        "for n in range(N):\n    t = 0.0\n    for i in range(n, N):\n        u = t\n        t += a[i]\n"
+        "        out[n] += u",
+        "t",
+        1,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REUSED)
+def test_what_is_read_again_has_the_name_that_the_kernel_gives_it(
+    ddr3: daedal.Device, tmp_path: Path, name: str
+) -> None:
+    """Numbers are in rows of one, with names of their own in the levels."""
+    body, named, line = REUSED[name]
+    kernel = load_kernel(tmp_path, f"@daedal.kernel\ndef f(out: f32[N], a: f32[N]):\n{indented(body)}")
+    with pytest.raises(daedal.UnsupportedOperation) as raised:
+        daedal.compile(kernel, (np.zeros(4, np.float32), np.ones(4, np.float32)), device=ddr3)
+    said = f"`{body.splitlines()[line].strip()}`: "
+    assert re.search(rf"{re.escape(said)}{named} must not be written between where it is read", str(raised.value))
+    assert "%" not in str(raised.value)
 
 
 def indented(body: str) -> str:

@@ -143,10 +143,12 @@ class KernelFunction:
         return replace(kernel, buffers=tuple(buffers))
 
     def _at_line(self, error: UnsupportedOperation, written: Written) -> UnsupportedOperation:
-        """The error of a pass with the line that it is about, as far as it names something of the source."""
+        """The error of a pass with the line that it is about, as far as it names something of the source, and with the
+        source's names.
+        """
         lines = [line for name in _NAMED.findall(str(error)) for line in written.lines.get(name, ())]
         line = lines[0] if lines else self.source.tree.lineno
-        return self.source.refusal(line, str(error))
+        return self.source.refusal(line, _NAMED.sub(lambda found: written.names.get(found[0], found[0]), str(error)))
 
 
 def kernel(function: Callable[..., None]) -> KernelFunction:

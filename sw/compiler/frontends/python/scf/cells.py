@@ -20,9 +20,11 @@ from daedal.runtime.loops.integers import (
 class Cells(Frame):
     """Writes what is kept in registers."""
 
-    def _cell(self, name: str) -> Cell:
-        op = memref.AllocaOp.get(f32, shape=[1])
-        return Cell(self._scopes.value(op, name, depth=0))
+    def _cell(self, name: str, source: str) -> Cell:
+        """A local number, which is ``source`` in the kernel."""
+        buffer = self._scopes.value(memref.AllocaOp.get(f32, shape=[1]), name, depth=0)
+        self._names[f"local row %{buffer.name_hint}"] = source
+        return Cell(buffer)
 
     def _set(self, cell: Cell, value: SSAValue, node: ast.stmt | ast.expr) -> None:
         if self._scopes.inner.is_row:
@@ -53,7 +55,7 @@ class Cells(Frame):
 
     def _keep(self, element: ast.Subscript, is_loaded: bool) -> tuple[ast.Subscript, Cell]:
         """Keep an element of an array in a local number from here on."""
-        cell = self._cell(f"{name_of(element)}_kept")
+        cell = self._cell(f"{name_of(element)}_kept", ast.unparse(element))
         if is_loaded:
             self._copy_element(element, cell, is_load=True)
         self._e.kept[name_of(element)] = cell

@@ -114,6 +114,7 @@ class Frame(ABC):
         self._guarded_by: set[Induction] = set()
         """The variables of loops that are conditions."""
         self._lines: dict[str, list[int]] = {}
+        self._names: dict[str, str] = {}
         self._notes: list[tuple[int, str]] = []
 
     @abstractmethod

@@ -47,6 +47,8 @@ class Written:
         Who checks which index.
     lines
         What messages may name (``loop %p``, ``buffer %out``) -> lines of the source.
+    names
+        What messages may name (``local row %a_kept``) -> what the source has for it (``a[b]``).
     notes
         Line -> what became of the loop in it.
     """
@@ -54,6 +56,7 @@ class Written:
     text: str
     bounds: Bounds
     lines: dict[str, list[int]]
+    names: dict[str, str]
     notes: list[tuple[int, str]]
 
 
@@ -87,7 +90,7 @@ class Writer(Conditions):
         for name in sorted(called):
             module.body.block.add_op(func.FuncOp.external(name, [f32], [f32]))
         module.body.block.add_op(self._function)
-        return Written(str(module), self._e.bounds, self._lines, self._notes)
+        return Written(str(module), self._e.bounds, self._lines, self._names, self._notes)
 
     def next_plan(self) -> Plan:
         """What the text should have been written with, as is known now."""
@@ -247,7 +250,7 @@ class Writer(Conditions):
                 raise self._source.refusal(
                     node, f"{name} is an integer, and integers must not change in loops or conditions; count in f32"
                 )
-            cell = self._cell(name)
+            cell = self._cell(name, name)
             self._e.bindings[name] = cell
             self._set(cell, self._e.as_float(value), node)
         elif self._e.masks and bound is not None and not isinstance(bound, Cell):
