@@ -6,12 +6,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
 
 import daedal
 from daedal.hw.config.core import Config
+from tests.tiles.models import random_plan
 
 pytest.importorskip("fbgemm_gpu")
 with warnings.catch_warnings():
@@ -133,6 +135,28 @@ def test_split(pooling: str, weights: str, dtype: torch.dtype, device: daedal.De
             check(split(pooling, weights, output), device, dtype=dtype, is_weighted=is_weighted)
 
 
+@pytest.mark.parametrize("kind", ["split", "dense"])
+@pytest.mark.parametrize("output", ["FP32", "FP16"])
+def test_means_that_are_between_two_halves(kind: str, output: str, device: daedal.Device) -> None:
+    """Of FP16 they are quotients, of FP32 products with a reciprocal; here the mean is its bag's one row."""
+    torch.manual_seed(5)
+    if kind == "split":
+        module = split("MEAN", output=output)
+    else:
+        pairs = list(zip(ROWS, WIDTHS, strict=True))
+        options: Any = {"pooling_mode": PoolingMode.MEAN, "output_dtype": SparseType[output], "use_cpu": True}
+        module = DenseTableBatchedEmbeddingBagsCodegen(pairs, feature_table_map=FEATURES, **options)
+    for table in module.split_embedding_weights():
+        table.data.copy_((2 * torch.randint(1024, 2048, table.shape) + 1).float() / 2048)
+    lengths = torch.tensor([3, 49, 41, 98, 7, 1, 0, 103] * len(FEATURES))
+    offsets = torch.cat([torch.zeros(1, dtype=torch.int64), lengths.cumsum(0)])
+    indices = torch.repeat_interleave(torch.arange(len(lengths)) % min(ROWS), lengths)
+    with torch.no_grad():
+        executable = daedal.compile(module, (indices, offsets), device=device)
+        assert are_same(executable(indices, offsets), module(indices, offsets))
+        assert executable.stats.launches == 1
+
+
 @pytest.mark.parametrize("pooling", ["SUM", "MEAN"])
 def test_dense(pooling: str, device: daedal.Device) -> None:
     torch.manual_seed(4)
@@ -142,6 +166,25 @@ def test_dense(pooling: str, device: daedal.Device) -> None:
     ).eval()
     for is_weighted in (False, True):
         check(module, device, dtype=torch.int64, is_weighted=is_weighted)
+
+
+@pytest.mark.parametrize("kinds", ["", "INT8 FP16 INT4"])
+@pytest.mark.parametrize("pooling", POOLING)
+def test_on_tiles(pooling: str, kinds: str, rng: np.random.Generator) -> None:
+    """Tables in any parts; rows that FBGEMM changes are changed on all tiles."""
+    torch.manual_seed(8)
+    module = integers(pooling, kinds, "FP32") if kinds else split(pooling)
+    with daedal.System.open("emulator", config=ALL, tiles=3) as system, torch.no_grad():
+        first = batch(6, torch.int64)[:2]
+        made = daedal.plan(module, system, sample=first)
+        steps = {table.name: 0 if kinds else 4 for table in made.tables}
+        for plan in (made, random_plan(made, steps, rng), random_plan(made, steps, rng)):
+            executable = daedal.compile(module, first, device=system, plan=plan)
+            for samples in (6, 2, 11):
+                inputs = batch(samples, torch.int64)[:2]
+                assert are_same(executable(*inputs), module(*(each.clone() for each in inputs)))
+                for table in () if kinds else module.split_embedding_weights():
+                    table[int(rng.integers(0, len(table)))] += 1
 
 
 @pytest.mark.parametrize("kinds", ["INT8 INT4 INT2", "FP32 FP16 INT8", "FP8 FP8 FP16"])

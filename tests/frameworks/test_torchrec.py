@@ -13,6 +13,7 @@ from torch.utils import _pytree as pytree
 
 import daedal
 from daedal.hw.config.core import Config
+from tests.tiles.models import random_plan
 
 pytestmark = [pytest.mark.frameworks, pytest.mark.filterwarnings("ignore")]
 
@@ -195,3 +196,17 @@ def test_files_take_no_classes(device: daedal.Device, rng: np.random.Generator, 
     executable = daedal.compile(bags(), (keyed(4, rng),), device=device)
     with pytest.raises(daedal.UnsupportedOperation, match="inputs of type KeyedJaggedTensor: have the module take"):
         executable.save(tmp_path / "model.daedal")
+
+
+@pytest.mark.parametrize("pooling", ["SUM", "MEAN", ""])
+def test_on_tiles(pooling: str, rng: np.random.Generator) -> None:
+    module = bags(pooling=pooling) if pooling else rows()
+    with daedal.System.open("emulator", config="ddr3", tiles=3) as system, torch.no_grad():
+        made = daedal.plan(module, system, sample=(keyed(8, rng),))
+        steps = dict.fromkeys((table.name for table in made.tables), 4)
+        for plan in (made, random_plan(made, steps, rng)):
+            executable = daedal.compile(module, (keyed(8, rng),), device=system, plan=plan)
+            for samples in (8, 3, 20):
+                batch = keyed(samples, rng)
+                pairs = zip(tensors(executable(batch)), tensors(module(batch)), strict=True)
+                assert all(torch.equal(found, expected) for found, expected in pairs)

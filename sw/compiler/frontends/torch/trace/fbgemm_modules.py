@@ -74,8 +74,8 @@ class FbgemmTables(nn.Module):
         self._of_32_bits = getattr(module, "embedding_table_index_type", None) is torch.int32
         self._trains = type(module).__name__ != INFERENCE and module.training
         self._is_away = type(module).__name__ == INFERENCE
-        is_rounded = self._pooling == MEAN and self._dtype is torch.float16 and not self._is_away
-        self._weighted = FbgemmWhole(module, _ROUNDED) if is_rounded else None
+        self._divides = self._pooling == MEAN and self._dtype is torch.float16 and not self._is_away
+        self._weighted = FbgemmWhole(module, _ROUNDED) if self._divides else None
         self.train(module.training)
 
     def forward(
@@ -112,9 +112,12 @@ class FbgemmTables(nn.Module):
             for feature, (name, bits, dim) in enumerate(self._features)
         ]
         if self._pooling == MEAN:
-            lengths = (offsets[1:] - offsets[:-1]).view(count, -1)
-            shares = 1.0 / lengths.clamp(min=1).float()
-            parts = [part * shares[feature].unsqueeze(1) for feature, part in enumerate(parts)]
+            lengths = (offsets[1:] - offsets[:-1]).view(count, -1, 1).clamp(min=1).float()
+            if self._divides:
+                parts = [part / lengths[feature] for feature, part in enumerate(parts)]
+            else:
+                shares = 1.0 / lengths
+                parts = [part * shares[feature] for feature, part in enumerate(parts)]
         return torch.cat(parts, 1)
 
     def _rows(self, indices: Tensor, offsets: Tensor) -> Tensor:
