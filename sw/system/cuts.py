@@ -27,6 +27,11 @@ def table_name(call: Call) -> str:
     return call.table_name
 
 
+def name_as(name: str, dim: int, dtype: str) -> str:
+    """The name of a table where another operation takes its elements as rows of other ones, as of parts of rows."""
+    return f"{name} as rows of {dim} {dtype}"
+
+
 def columns_in(request: Request) -> int:
     """Columns of an operation's result, which are those of its table, or the integers of a row of it."""
     is_lookup = isinstance(request.operation, Lookup)

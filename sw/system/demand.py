@@ -6,7 +6,7 @@ from daedal.driver.tables.table_sources import array_type
 from daedal.hw.isa.elements import LANE
 from daedal.runtime.batch.members import Call
 from daedal.runtime.request import Request
-from daedal.system.cuts import SHORT_BYTES, column_step, planned_table, table_name
+from daedal.system.cuts import SHORT_BYTES, column_step, name_as, planned_table, table_name
 from daedal.system.plan import PlannedTable
 
 OFFSET_BYTES = 8
@@ -84,7 +84,11 @@ class Demands:
         rows = int(request.table.shape[0])
         new = Demand(table, rows, step, item, size, request.rows, request.lookups, overhead, spared)
         old = self._found.get(name)
-        if old is None or (old.table.dim, old.table.dtype) != (table.dim, table.dtype):
+        if old is not None and (old.table.dim, old.table.dtype) != (table.dim, table.dtype):
+            name = name_as(name, table.dim, table.dtype)
+            table, old = replace(table, name=name), self._found.get(name)
+            new = replace(new, table=table)
+        if old is None:
             self._found[name] = new
             return
         both = replace(table, bags=max(old.table.bags, table.bags), lookups=old.table.lookups + table.lookups)

@@ -16,6 +16,7 @@ from daedal.system.cuts import (
     columns_in,
     columns_of,
     cut,
+    name_as,
     share,
     table_name,
     with_short_indices,
@@ -87,9 +88,10 @@ class Sharing:
         name, plan = table_name(call), self.plan
         rows, dim = int(request.table.shape[0]), columns_in(request)
         planned = plan.table.get(name)
-        is_alike = planned is not None and (planned.dim, planned.dtype) == (dim, request.dtype)
-        if planned is not None and is_alike and (planned.rows in (None, rows) or not self.is_given):
-            return plan.pieces_of[name], planned
+        for each in (planned, plan.table.get(name_as(name, dim, request.dtype))):
+            is_alike = each is not None and (each.dim, each.dtype) == (dim, request.dtype)
+            if each is not None and is_alike and (each.rows in (None, rows) or not self.is_given):
+                return plan.pieces_of[each.name], each
         if self.is_given:
             known = "none" if planned is None else f"{planned.rows} × {planned.dim} {planned.dtype}"
             raise PlanMismatch(

@@ -57,7 +57,11 @@ class Operation(ABC):
 
     @property
     def table_name(self) -> str:
-        """See ``names.py``; an input's is that of the graph, and that of what a node makes is the operation's."""
+        """See ``names.py``; an input's is that of the graph, and what a node makes is called as the node is, of which
+        there is one.
+        """
+        if isinstance(self.table, fx.Node) and self.table.op == "call_function":
+            return self.table.name
         return name_of(self.table) or str(getattr(self.table, "target", self.name))
 
     @property
