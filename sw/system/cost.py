@@ -1,91 +1,228 @@
-"""What a piece costs a tile: lines of its memory, by the share of them that it gives for rows so long, or lanes."""
+"""What a piece costs a tile: cycles of what is busy longest, from the configuration and the times of the memory."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from math import inf
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil
 
-from daedal.hw.config.core import Config
+from daedal.driver.memory.layout import row_pitch
+from daedal.hw.config.core import MAX_BURST, Config
+from daedal.runtime.request import has_long_bags
 from daedal.system.demand import Demand
+from daedal.system.memory_times import Channel, channel_of
+
+# Fitted to some 2,800 launches on the target ``model``: rows of 4 to 1,536 bytes, bags of 1 to 100 rows, all presets.
+AT_PINS, AT_UNITS = 4, 16
+"""How much what is busy at the same time is in each other's way, in the memory and in the core: see ``_together``."""
+
+START, START_LATENCIES = 80, 2.6
+"""Cycles of a launch before its first row and after its last one, and latencies of memory in them."""
+
+TABLE, TABLE_LATENCIES = 178, 0.12
+"""The same of a table, or a part of one: descriptors, first indices, last results."""
+
+TO_PLACE, TO_PLACE_OF_DRAM = 22, 50
+"""Cycles of a line besides the memory's latency, from its request to the place that it leaves free."""
+
+AT_PORT, AT_PORT_OF_DRAM = 2, 25
+"""Cycles of a request at a port besides the latency, or, where lines come in turn, besides the opening of a row."""
+
+UNEVEN = 1.07
+"""What several ports take longer for, as requests meet them at random."""
+
+LANDING = 10
+"""Entries of a queue's outputs that are on their way to it."""
+
+IN_TURN = 1.5
+"""Requests on their way from a port to memory, by those whose lines a port of the controller holds: in their order."""
+
+PORT_LINES = 16
+"""Lines that a port of a DRAM's controller holds."""
+
+OPENED, OPENED_IN_GROUPS = 0.5, 0.375
+"""Rows of banks that a line of indices opens where each is a request; with requests in groups."""
+
+TURNS = 1.9
+"""Turns from reading to writing and back, by batches of writes."""
+
+WRITES, OPENS, REFRESHES = 0.95, 0.97, 0.9
+"""Shares of the cycles of writes, of the gaps between rows that are opened, and of refreshes that nothing hides."""
+
+SERIAL_ROW, SERIAL_BAG, SERIAL_COPY = 14, 13, 21
+"""Cycles of a look-up, of a bag's end, and of a row that is copied, where all levels are serial."""
+
+LIST_LEVELS = 3
+"""Levels that a list of several tables' bags in one launch takes."""
+
+
+def _together(times: Sequence[float], exponent: int) -> float:
+    """The longest of these times, and more if others are nearly as long: they wait for each other now and then."""
+    most = max(times)
+    return most * sum((each / most) ** exponent for each in times) ** (1 / exponent) if most else 0.0
+
+
+def _before_a_bank_repeats(banks: int) -> float:
+    """Random requests in a row that are for different ones of so many banks, on average."""
+    found, share = 0.0, 1.0
+    for used in range(1, banks + 1):
+        found, share = found + share, share * (banks - used) / banks
+    return found
+
+
+@dataclass(frozen=True)
+class _Work:
+    """Some columns of all bags of a table, in the terms of a machine.
+
+    Attributes
+    ----------
+    lookups, bags, is_copied
+        Of the demand.
+    beats, row_lines
+        Of a row.
+    passes
+        How often indices are read, as rows are longer than vectors.
+    read, written
+        Lines of indices and the like, and of results.
+    requests
+        For these lines that are read.
+    is_lone
+        Each line of indices is a request: bags have streams of their own.
+    in_turn
+        Rows of several bags in turn, so that none waits for the sum before.
+    rows
+        That can be on their way.
+    """
+
+    lookups: int
+    bags: int
+    is_copied: bool
+    beats: int
+    row_lines: int
+    passes: int
+    read: float
+    written: float
+    requests: float
+    is_lone: bool
+    in_turn: bool
+    rows: float
 
 
 @dataclass(frozen=True)
 class Costs:
-    """Lines per cycle of a memory, while a launch works.
+    """Cycles of the pieces of tables on a tile of this configuration, with this memory channel.
 
-    Attributes
-    ----------
-    shares
-        By the lines of a row, for rows of at least so many; 0 is for rows of at most half a line.
-    writes
-        What a share is less by if all lines were written, as turns between reading and writing take time.
-    latency
-        Cycles from a request to its line.
-    start
-        Cycles of a launch before its first row and after its last one, less those of a table.
-    table
-        Cycles in which a table, or a part of one, begins and ends: descriptors, first indices, last results.
-    row
-        Least cycles of a look-up, where the memory opens rows of its banks no faster.
-    most_read
-        Lines that can be read per cycle: the machine has so many places for those on their way.
+    Predicted for rows that are looked up evenly: where some come again and again, a DRAM opens fewer of its rows.
     """
 
-    shares: Mapping[int, float]
-    writes: float
-    latency: int
-    start: int
-    table: int
-    row: float = 0.0
-    most_read: float = inf
+    config: Config
+    channel: Channel
 
-    def share(self, row_lines: int, *, is_short: bool, written: float) -> float:
-        """Lines per cycle for rows of so many lines, if this share of the lines is written."""
-        key = 0 if is_short else max(lines for lines in self.shares if lines <= row_lines)
-        return self.shares[key] - self.writes * written
+    @property
+    def start(self) -> float:
+        """Cycles of a launch, besides those of its tables."""
+        return START + START_LATENCIES * self.channel.parameters.latency
 
+    @property
+    def table(self) -> float:
+        """Cycles in which a table, or a part of one, begins and ends."""
+        return TABLE + TABLE_LATENCIES * self.channel.parameters.latency
 
-DRAM = Costs({0: 0.88, 1: 0.74, 2: 0.925, 4: 0.935, 8: 0.945, 16: 0.95}, writes=0.02, latency=57, start=180, table=180)
-"""Fitted to the rows of ``bench/results`` (workloads, sweep) with ``litedram-ddr3-x16``, ``-x64`` and ``ddr4-x64``, and
-to random launches of 1 to 12 tables on the target ``model``.
-"""
+    def cycles_of(self, demand: Demand, columns: int) -> float:
+        """Cycles of some columns of all bags of a table, besides ``start`` and ``table``."""
+        if not demand.lookups and not demand.bags:
+            return 0.0
+        work, latency = self._work(demand, columns), self.channel.parameters.latency
+        lines = work.lookups * work.row_lines
+        to_place = latency + (TO_PLACE_OF_DRAM if self._is_dram else TO_PLACE)
+        places = max(lines / self.config.reorder_beats, work.lookups * work.passes / work.rows) * to_place
+        memory = self._dram(demand, columns, work) if self._is_dram else self._lines(work)
+        return _together((memory, self._ports(work), places, self._lanes(demand, work), self._steps(work)), AT_UNITS)
 
-X64 = replace(DRAM, shares={**DRAM.shares, 1: 0.8})
-"""The same with channels of 64 bits, whose pages are four times as long."""
+    @property
+    def _is_dram(self) -> bool:
+        return bool(self.channel.parameters.dram)
 
-HBM = replace(DRAM, row=6.7)
-"""Fitted to look-ups with ``hbm2e`` on the target ``model``: 1 KiB rows of banks, of which it opens one in 6 cycles."""
+    def _work(self, demand: Demand, columns: int) -> _Work:
+        config, line = self.config, self.config.bus_bytes
+        lookups, bags, width = demand.lookups, demand.bags, demand.bytes_of(columns)
+        beats, row_lines = -(-columns // config.lanes), max(1, -(-width // line))
+        passes = 1 if demand.is_copied else -(-columns // config.vl_max)
+        is_short = beats <= config.context_beats and beats < config.accumulate_cycles
+        may_turn = not demand.is_copied and config.context_level is not None and is_short
+        is_lone = may_turn and has_long_bags(lookups, bags)
+        listed = demand.listed if config.levels >= LIST_LEVELS else 0
+        read = (demand.overhead_of(columns) * passes + listed) / line
+        rows = (config.store_address_depth + LANDING) * lookups / max(bags, 1)
+        if not demand.is_copied:
+            rows = min(rows, config.token_depth + LANDING)
+        return _Work(
+            lookups, bags, demand.is_copied, beats, row_lines, passes, read,
+            bags * columns * demand.element / line,
+            read if is_lone or config.is_serial else read / config.burst_lines,
+            is_lone, is_lone or (may_turn and config.dealt_bundles > 0), max(1.0, rows),
+        )  # fmt: skip
 
-IDEAL = Costs({0: 0.99, 1: 1.0}, writes=0.0, latency=100, start=340, table=190)
-"""Fitted to those with memory ``ideal``."""
+    def _lines(self, work: _Work) -> float:
+        """Of the pins of a memory that answers after a fixed latency."""
+        return (work.lookups * work.row_lines + work.read + work.written) * self.channel.line_cycles
 
-_BY_MEMORY = {"ideal": IDEAL, "hbm2e": HBM}
-"""By name; those of other DRAMs are of 64 bits, or as those of ``litedram-ddr3-x16``."""
+    def _dram(self, demand: Demand, columns: int, work: _Work) -> float:
+        """Of a DRAM: of its pins, of rows that are opened no faster than their gap, and of banks that are open for a
+        while; then of writes, and turns between reading and writing.
+        """
+        times, config = self.channel.parameters, self.config
+        line_cycles = self.channel.line_cycles
+        missed = self._missed(demand, columns, work)
+        opened = OPENED_IN_GROUPS if config.row_groups > 1 else OPENED
+        loads = work.requests * (opened if work.is_lone else 1)
+        crossed = 1 + max(0, demand.bytes_of(columns) - config.bus_bytes) / config.page_bytes
+        # A row of a bank that is opened for indices is in the way of one that was open.
+        opens = work.lookups * work.passes * missed * crossed + loads * (2 - missed)
+        repeats = _before_a_bank_repeats(max(1, times.banks // config.ports))
+        pins = (work.lookups * work.row_lines + work.read) * line_cycles
+        gaps, banks = opens * times.activate_gap * OPENS, opens * times.row_cycle / (config.ports * repeats)
+        writes = work.written * (WRITES * line_cycles + TURNS * times.turn / config.write_batch)
+        return (_together((pins, gaps, banks), AT_PINS) + writes) / (1 - REFRESHES * self.channel.refresh_share)
 
-ON_THE_WAY = 20
-"""Cycles of a line besides the memory's, from its request to the place that it leaves free."""
+    def _missed(self, demand: Demand, columns: int, work: _Work) -> float:
+        """The share of look-ups that open a row of a bank; of those that wait at a port for the same row, one does."""
+        config, banks = self.config, self.channel.parameters.banks
+        pages = demand.rows * row_pitch(demand.bytes_of(columns), config) / config.page_bytes
+        if pages <= banks:
+            return 0.0
+        share, here = 1 - banks / pages, max(1.0, pages / config.ports)
+        if config.row_groups == 1:
+            return share
+        on_the_way = min(config.reorder_beats / work.row_lines, work.rows) / config.ports
+        waiting = max(1.0, min(config.port_requests, on_the_way - IN_TURN * PORT_LINES / work.row_lines))
+        return float(share * here * (1 - (1 - 1 / here) ** waiting) / waiting)
+
+    def _ports(self, work: _Work) -> float:
+        """Of the places for requests on their way at the ports."""
+        times, config = self.channel.parameters, self.config
+        held = times.precharge + times.activate + AT_PORT_OF_DRAM if self._is_dram else times.latency + AT_PORT
+        requests = work.lookups * work.passes * ceil(work.row_lines / work.passes / MAX_BURST) + work.requests
+        return requests * held / (config.ports * config.port_outstanding) * (UNEVEN if config.ports > 1 else 1.0)
+
+    def _lanes(self, demand: Demand, work: _Work) -> float:
+        """Of the lanes, or of what hands rows on to be stored: a line in a cycle at most."""
+        config, beats = self.config, work.beats
+        if work.is_copied:
+            return work.lookups * float(work.row_lines)
+        if demand.has_heads and not config.preadder:
+            beats = max(beats, config.accumulate_cycles) + beats if config.two_pass else 2 * beats + 1
+        elif not work.in_turn:
+            beats = max(beats, config.accumulate_cycles * work.passes)
+        return work.lookups * float(max(beats, work.row_lines))
+
+    def _steps(self, work: _Work) -> float:
+        """Of the steps of the access unit: for each look-up, and for each bag's end."""
+        if not self.config.is_serial:
+            return float(work.lookups + (0 if work.is_copied else work.bags))
+        if work.is_copied:
+            return work.lookups * float(SERIAL_COPY)
+        return work.passes * float(work.lookups * SERIAL_ROW + work.bags * SERIAL_BAG)
 
 
 def costs_of(memory: str, config: Config) -> Costs:
     """The costs with a memory model."""
-    model, _, options = memory.partition(":")
-    costs = _BY_MEMORY.get(model, X64 if model.endswith("-x64") else DRAM)
-    given = [text.partition("=")[2] for text in options.split(",") if text.startswith("latency=")]
-    latency = int(given[-1]) if given else costs.latency
-    return replace(costs, most_read=config.reorder_beats / (latency + ON_THE_WAY))
-
-
-def cycles_of(demand: Demand, columns: int, config: Config, costs: Costs) -> float:
-    """Cycles of some columns of all bags of a table, without those of the launch and of the table's beginning and end:
-    of the memory, or of the lanes.
-    """
-    line, width = config.bus_bytes, demand.bytes_of(columns)
-    row_lines = -(-width // line)
-    written = demand.bags * columns * demand.element / line
-    read = demand.overhead_of(columns) / line
-    lines = demand.lookups * row_lines + read + written
-    if not lines:
-        return 0.0
-    memory = lines / costs.share(row_lines, is_short=2 * width <= line, written=written / lines)
-    opens = demand.lookups * costs.row + (read + written) / costs.share(1, is_short=False, written=0)
-    places = (lines - written) / costs.most_read
-    return max(memory, places, opens if costs.row else 0.0, demand.lookups * -(-columns // config.lanes))
+    return Costs(config, channel_of(memory, config))

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from daedal.driver.tables.table_sources import array_type
 from daedal.hw.isa.elements import LANE
 from daedal.runtime.batch.members import Call
+from daedal.runtime.operations import Lookup
 from daedal.runtime.request import Request
 from daedal.system.cuts import SHORT_BYTES, column_step, name_as, planned_table, table_name
 from daedal.system.plan import PlannedTable
@@ -34,6 +35,12 @@ class Demand:
         Bytes read besides rows: indices, offsets, weights.
     spared
         Those of them that a slice of columns does not read, as its indices are short.
+    listed
+        Bytes that are read besides, where operations on several tables are a list: offsets of bags that have none.
+    is_copied
+        Rows are copied as they are.
+    has_heads
+        Rows are integers with a scale and a bias.
     """
 
     table: PlannedTable
@@ -45,6 +52,9 @@ class Demand:
     lookups: int
     overhead: int
     spared: int = 0
+    listed: int = 0
+    is_copied: bool = False
+    has_heads: bool = False
 
     def bytes_of(self, columns: int) -> int:
         """Bytes of so many columns of a row."""
@@ -71,8 +81,8 @@ class Demands:
         """By name of the table."""
         return [self._found[name] for name in sorted(self._found)]
 
-    def add(self, call: Call, request: Request) -> None:
-        """An operation of the sample."""
+    def add(self, call: Call, request: Request, *, is_listed: bool = False) -> None:
+        """An operation of the sample; ``is_listed``: with others in a launch."""
         self.lookups[call.name] = request.lookups
         name = table_name(call)
         table = planned_table(name, call, request)
@@ -81,8 +91,11 @@ class Demands:
         step, item = column_step(request), array_type(request.dtype).itemsize
         size = request.form.words * LANE.bytes if request.form is not None else table.dim * item
         spared = sum(array.nbytes - array.size * SHORT_BYTES for array in request.lists.values())
-        rows = int(request.table.shape[0])
-        new = Demand(table, rows, step, item, size, request.rows, request.lookups, overhead, spared)
+        rows, is_copied = int(request.table.shape[0]), isinstance(request.operation, Lookup)
+        has_offsets = is_copied or "offsets" in request.buffers
+        listed = OFFSET_BYTES * (request.rows + 1) if is_listed and not has_offsets else 0
+        new = Demand(table, rows, step, item, size, request.rows, request.lookups, overhead, spared, listed, is_copied,
+                     request.form is not None)  # fmt: skip
         old = self._found.get(name)
         if old is not None and (old.table.dim, old.table.dtype) != (table.dim, table.dtype):
             name = name_as(name, table.dim, table.dtype)
@@ -102,4 +115,7 @@ class Demands:
             old.lookups + new.lookups,
             old.overhead + new.overhead,
             old.spared + new.spared,
+            old.listed + new.listed,
+            old.is_copied and new.is_copied,
+            old.has_heads or new.has_heads,
         )

@@ -296,7 +296,7 @@ class SystemExecutable(Executable):
 
         def group(members: Sequence[Member], joins: Sequence[Join]) -> "Mapping[fx.Node, Tensor]":
             for member in members:
-                demands.add(member.call, member.request)
+                demands.add(member.call, member.request, is_listed=len(members) > 1)
             shared, others, joined = _shared_of(members, joins)
             results = results_of(shared, joined)
             values = {

@@ -1,6 +1,6 @@
 """Parts of tables on tiles while a plan is made: their cycles and bytes."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from daedal.system.demand import Demand
@@ -72,14 +72,44 @@ class Tile:
         self.load -= part.load
 
 
-def merge(tile: Tile, part_of: Callable[[Demand, Range, Range], Part]) -> None:
-    """Make parts that lie beside each other one; ``part_of`` makes the part of some columns and bags."""
-    found = _joined(_joined(list(tile.parts), part_of, along="bags"), part_of, along="columns")
-    for part in list(tile.parts):
-        tile.remove(part)
-    tile.load = 0.0
-    for part in found:
-        tile.add(part)
+def settle(tiles: Sequence[Tile], part_of: Callable[[Demand, Range, Range], Part]) -> None:
+    """Let the bags that a tile has of the same columns of a table follow each other, which cost as much as others, and
+    make parts that lie beside each other one; ``part_of`` makes the part of some columns and bags.
+    """
+    same: dict[tuple[str, Range], list[tuple[Range, Part, Tile]]] = {}
+    for tile in tiles:
+        for part in tile.parts:
+            same.setdefault((part.demand.table.name, part.columns), []).append((part.bags, part, tile))
+    found: dict[int, list[Part]] = {tile.number: [] for tile in tiles}
+    for parts in same.values():
+        first, counts = 0, dict[int, int]()
+        for (start, end), part, tile in sorted(parts, key=lambda each: each[0]):
+            if counts and start != first + sum(counts.values()):  # others have the columns of the bags between
+                _follow(part.demand, part.columns, first, counts, found, part_of)
+                counts = {}
+            first = first if counts else start
+            counts[tile.number] = counts.get(tile.number, 0) + end - start
+        _follow(part.demand, part.columns, first, counts, found, part_of)
+    for tile in tiles:
+        for part in list(tile.parts):
+            tile.remove(part)
+        tile.load = 0.0
+        for part in _joined(_joined(found[tile.number], part_of, along="bags"), part_of, along="columns"):
+            tile.add(part)
+
+
+def _follow(
+    demand: Demand,
+    columns: Range,
+    first: int,
+    counts: Mapping[int, int],
+    found: Mapping[int, list[Part]],
+    part_of: Callable[[Demand, Range, Range], Part],
+) -> None:
+    """Give so many bags to each tile, from the first one on."""
+    for number, count in counts.items():
+        found[number].append(part_of(demand, columns, (first, first + count)))
+        first += count
 
 
 def _joined(parts: list[Part], part_of: Callable[[Demand, Range, Range], Part], *, along: str) -> list[Part]:

@@ -8,10 +8,10 @@ from daedal.driver.memory.layout import row_pitch
 from daedal.errors import OutOfDeviceMemory
 from daedal.hw.config.core import Config
 from daedal.system.balance import Balance
-from daedal.system.cost import Costs, costs_of, cycles_of
+from daedal.system.cost import costs_of
 from daedal.system.cuts import LEAST_SLICE
 from daedal.system.demand import Demand
-from daedal.system.loads import Part, Tile, merge
+from daedal.system.loads import Part, Tile, settle
 from daedal.system.plan import Piece, Plan, Range
 
 NEARLY = 0.1
@@ -39,7 +39,7 @@ class Planner:
         extra_bytes: float,
     ) -> None:
         self._demands, self._config, self._memory = demands, config, memory
-        self._costs: Costs = costs_of(memory, config)
+        self._costs = costs_of(memory, config)
         self._capacity = int(memory_bytes * (1 - FOR_BUFFERS))
         self._tiles = [Tile(number) for number in range(tiles)]
         whole = [self._part(each, (0, each.table.dim)) for each in demands]
@@ -55,8 +55,7 @@ class Planner:
         for _ in range(64 + 16 * len(self._tiles)):
             if not balance.improve():
                 break
-        for tile in self._tiles:
-            merge(tile, self._part)
+        settle(self._tiles, self._part)
         pieces = [
             Piece(part.demand.table.name, part.columns, part.bags, tile.number)
             for tile in self._tiles
@@ -78,7 +77,7 @@ class Planner:
     def _part(self, demand: Demand, columns: Range, bags: Range | None = None) -> Part:
         width = columns[1] - columns[0]
         bags = (0, demand.table.bags) if bags is None else bags
-        load = cycles_of(demand, width, self._config, self._costs)
+        load = self._costs.cycles_of(demand, width)
         fixed = self._costs.table * max(1.0, demand.bags / demand.table.bags)
         return Part(demand, columns, bags, load / demand.table.bags, fixed, self._bytes(demand, width))
 
@@ -93,22 +92,33 @@ class Planner:
         """Tables that are too large, or whose copies would take too many bytes, cut by columns; all others as they
         are.
         """
-        target = sum(part.load for part in whole) / len(self._tiles)
-        budget = FOR_HEAVY * self._budget
+        total = sum(part.load for part in whole)
+        target, budget = total / len(self._tiles), FOR_HEAVY * self._budget
         found = []
         for part in sorted(whole, key=lambda each: (each.bytes, each.demand.table.name)):
             count = 1
             while (cost := self._copies(part, count, target)) is None or cost > budget:
                 more = self._next_count(part, count)
-                if more is None:
+                if more is None or (cost is not None and not self._is_worth(part, count, more, total)):
                     break
                 count = more
             cost = self._copies(part, count, target)
             if cost is None:
                 raise self._too_large(part, count)
             budget -= min(cost, budget)
-            found += self._slices(part, count)
+            slices = self._slices(part, count)
+            total += sum(each.load for each in slices) - part.load
+            found += slices
         return found
+
+    def _is_worth(self, part: Part, count: int, more: int, total: float) -> bool:
+        """Whether more slices of a table, which is one of those with this load, take less time: narrow ones may take as
+        long as wide ones, where a DRAM opens its rows no faster.
+        """
+        rest = total - part.load
+        few, many = ([each.load for each in self._slices(part, number)] for number in (count, more))
+        before = max(max(few), (rest + sum(few)) / len(self._tiles))
+        return max(max(many), (rest + sum(many)) / len(self._tiles)) < before
 
     def _copies(self, part: Part, count: int, target: float) -> float | None:
         """Bytes of the copies that a table in so many slices needs to be shared out; None if a slice fits no tile."""

@@ -88,6 +88,19 @@ def test_loads_are_equal_within_the_bytes_for_copies(name: str, tiles: int) -> N
     assert max(plan.load) <= 1.08 * min(plan.load)
 
 
+@pytest.mark.parametrize("tiles", [2, 3, 5, 16])
+def test_a_tile_has_bags_of_a_slice_that_follow_each_other(tiles: int, rng: np.random.Generator) -> None:
+    """Each range that a tile has takes time of its own."""
+    for name in ("kaggle", "skew"):
+        seen = [(piece.table, piece.columns, piece.tile) for piece in plan_for(fleet(name), tiles, 3.0).pieces]
+        assert len(set(seen)) == len(seen)
+    for count in (1, 4, 9):
+        demands = [demand(f"t{n}", 50, 64, 9, float(rng.integers(1, 60))) for n in range(count)]
+        plan = plan_for([replace(each, step=0) for each in demands], tiles, 9.0)
+        seen = [(piece.table, piece.columns, piece.tile) for piece in plan.pieces]
+        assert len(set(seen)) == len(seen)
+
+
 def test_a_hot_table_is_shared_out() -> None:
     """Round robin leaves the hot table to one tile; within a tenth more bytes the plan is at least 8 times as fast."""
     demands = fleet("skew")
@@ -265,31 +278,3 @@ def test_samples_by_name_and_quantised_modules() -> None:
         assert len(daedal.fleet(model, system, sample=named, link=1.0, devices=(8, 64))) == 2
         with pytest.raises(daedal.UnsupportedOperation, match=r"sample must be a tensor, a tuple .* by name, not 5"):
             daedal.plan(model, system, sample=5)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(
-    ("config", "memory"),
-    [("ddr3", LITEDRAM), ("edge", LITEDRAM), ("edge", "ideal"), ("wide", "litedram-ddr3-x64"), ("hbm", "hbm2e")],
-)
-def test_loads_are_about_the_cycles_of_each_machine(config: str, memory: str, rng: np.random.Generator) -> None:
-    """A machine with few places for lines reads slower than its memory, and writes as fast as that."""
-    with daedal.System.open("model", config=config, memory=memory, tiles=1) as system, torch.no_grad():
-        for dim, bags, pooling in ((64, 96, 20), (128, 64, 10)):
-            model = nn.ModuleList(nn.EmbeddingBag(20_000, dim, mode="sum") for _ in range(2))
-            indices = torch.from_numpy(rng.integers(0, 20_000, (bags, pooling)))
-            executable = daedal.compile(Each(model), indices, device=system)
-            executable(indices)
-            assert executable.plan is not None
-            assert abs(executable.plan.load[0] / executable.stats.cycles - 1) < 0.07, (dim, executable.stats.cycles)
-
-
-class Each(nn.Module):
-    """Bags of several tables, of the same indices."""
-
-    def __init__(self, bags: nn.ModuleList) -> None:
-        super().__init__()
-        self.bags = bags
-
-    def forward(self, indices: torch.Tensor) -> list[torch.Tensor]:
-        """Those of each."""
-        return [bag(indices) for bag in self.bags]

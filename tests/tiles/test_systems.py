@@ -216,7 +216,7 @@ def test_plans_know_that_indices_of_slices_are_short() -> None:
     """Loads are the same for indices of either type if all columns are cut, and differ if none are."""
     model, short = nn.EmbeddingBag(90, 32, mode="sum"), torch.zeros(64, 8, dtype=torch.int32)
     for tiles in (1, 2):
-        with daedal.System.open("emulator", config="edge", tiles=tiles) as system:
+        with daedal.System.open("emulator", config="ddr3", tiles=tiles) as system:
             plans = [daedal.plan(model, system, sample=given, extra_bytes=0) for given in (short, short.long())]
         assert [len(plan.pieces) for plan in plans] == [tiles, tiles]
         assert (plans[0].load == plans[1].load) is (tiles == 2)
