@@ -41,16 +41,14 @@ class Balance:
     ) -> None:
         self._tiles, self._part_of, self._slices_of = tiles, part_of, slices_of
         self._capacity, self._most = capacity, most_bytes
-
-    @property
-    def _left(self) -> float:
+        self._left = 0.0
         """Bytes that more copies may take."""
-        return max(0.0, self._most - sum(tile.bytes for tile in self._tiles))
 
     def improve(self) -> bool:
         """Take load from the tile with most; whether that was possible, and worth it."""
         mean = sum(tile.load for tile in self._tiles) / len(self._tiles)
         high = max(self._tiles, key=lambda tile: (tile.load, -tile.number))
+        self._left = max(0.0, self._most - sum(tile.bytes for tile in self._tiles))
         if high.load <= CLOSE * mean:
             return False
         below = sorted((tile for tile in self._tiles if tile.load < mean), key=lambda tile: (tile.load, tile.number))

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from daedal.base.messages import shown
-from daedal.errors import InvalidSystem
+from daedal.errors import InvalidSystem, OutOfDeviceMemory
 from daedal.hw.config.core import Config
 from daedal.system.demand import Demand
 from daedal.system.plan import MOST_TILES
@@ -81,7 +81,10 @@ def estimate(
     if isinstance(link, bool) or not isinstance(link, int | float) or not link > 0:
         raise InvalidSystem(f"link must be bytes per cycle, more than 0, not {shown(link)}")
 
-    plan = Planner(demands, config, memory, devices, memory_bytes, extra_bytes).plan()
+    try:
+        plan = Planner(demands, config, memory, devices, memory_bytes, extra_bytes).plan()
+    except OutOfDeviceMemory as error:
+        raise OutOfDeviceMemory(f"{devices} devices of {memory_bytes:,} bytes must hold all tables: {error}") from error
     # One device is for comparison: whether its memory would hold all tables does not matter.
     one = Planner(demands, config, memory, 1, 1 << 62, 0.0).plan()
     demand_of = {demand.table.name: demand for demand in demands}

@@ -2,9 +2,11 @@
 
 import hashlib
 import json
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
+from os import PathLike
 from pathlib import Path
 from typing import Any, overload
 
@@ -13,6 +15,7 @@ from daedal.base.messages import shown
 from daedal.errors import FileError, InvalidSystem, PlanMismatch
 from daedal.system.picture import picture_of
 from daedal.system.plan_fields import list_of, number_of, object_of, range_of, text_of
+from daedal.system.plan_values import check_number, check_numbers, check_parts, check_text
 
 SCHEMA = 1
 """Of the files."""
@@ -96,12 +99,25 @@ class Plan:
     load = _Load()
 
     def __post_init__(self) -> None:
+        self._check_values()
         if len(self.table) < len(self.tables):
             raise InvalidSystem("each table must be there once")
         for table in self.tables:
             _check_cover(table, self.pieces_of[table.name], self.tiles)
         if unknown := set(self.pieces_of) - {table.name for table in self.tables}:
             raise InvalidSystem(f"a piece's table must be one of the plan's, not {min(unknown)!r}")
+
+    def _check_values(self) -> None:
+        check_parts("pieces", self.pieces, Piece)
+        check_parts("tables", self.tables, PlannedTable)
+        check_number("tiles", self.tiles, 1, MOST_TILES)
+        check_numbers("cycles", self.cycles, self.tiles)
+        check_text("memory", self.memory)
+        config = self.config
+        if not (isinstance(config, tuple) and [type(each) for each in config] == [str, int]):
+            raise InvalidSystem(f"config must be a name and a hash, not {shown(config)}")
+        if isinstance(self.extra, bool) or not isinstance(self.extra, int | float):
+            raise InvalidSystem(f"extra must be a number, not {shown(self.extra)}")
 
     @cached_property
     def pieces_of(self) -> Mapping[str, Sequence[Piece]]:
@@ -162,8 +178,9 @@ class Plan:
             (piece.tile, piece.table, _work(piece, self.table[piece.table]), _where(piece, self.table[piece.table]))
             for piece in self.pieces
         ]
+        path = _path_of(path)
         try:
-            Path(path).write_text(picture_of(self.explain().partition("\n")[0], self.cycles, drawn), encoding="utf-8")
+            path.write_text(picture_of(self.explain().partition("\n")[0], self.cycles, drawn), encoding="utf-8")
         except OSError as error:
             raise FileError(f"{path} cannot be written: {error.strerror or error}") from error
 
@@ -180,8 +197,9 @@ class Plan:
 
     def save(self, path: str | Path) -> None:
         """Write it to a JSON file; FileError if that cannot be."""
+        path = _path_of(path)
         try:
-            write_json(Path(path), self.document())
+            write_json(path, self.document())
         except OSError as error:
             raise FileError(f"{path} cannot be written: {error.strerror or error}") from error
 
@@ -232,7 +250,13 @@ def _check_cover(table: PlannedTable, pieces: Sequence[Piece], tiles: int) -> No
 
 def read_plan(path: str | Path) -> Plan:
     """The plan in a file that ``Plan.save`` wrote; FileError for what is none."""
-    return _plan_in(read_json(Path(path), "a plan"), str(path))
+    return _plan_in(read_json(_path_of(path), "a plan"), str(path))
+
+
+def _path_of(path: object) -> Path:
+    if not isinstance(path, str | PathLike) or not os.fspath(path):
+        raise FileError(f"a plan's file must be a path, not {shown(path)}")
+    return Path(path)
 
 
 def _plan_in(document: Any, name: str) -> Plan:

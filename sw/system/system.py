@@ -31,9 +31,16 @@ class System(Opened):
         The machines, all of one configuration.
     memory
         The memory model of each.
+
+    InvalidSystem for no tiles, and for several configurations.
     """
 
     def __init__(self, tiles: Sequence[Device], memory: str) -> None:
+        if not tiles or not all(isinstance(tile, Device) for tile in tiles):
+            raise InvalidSystem(f"tiles must be one device or more, not {shown(tiles)}")
+        if len({tile.config.hash for tile in tiles}) > 1:
+            names = ", ".join(sorted({tile.config.name for tile in tiles}))
+            raise InvalidSystem(f"tiles must be of one configuration, not of {names}")
         self._tiles, self._memory = tuple(tiles), memory
         self._owned = Owned("the system")
         self._threads = ThreadPoolExecutor(2 * len(tiles), thread_name_prefix="daedal-tile")
@@ -58,7 +65,7 @@ class System(Opened):
             raise InvalidSystem(f"tiles must be a whole number, not {tiles!r}")
         if not 1 <= tiles.__index__() <= MOST_TILES:
             raise InvalidSystem(f"tiles must be from 1 to {MOST_TILES}, not {tiles!r}")
-        if target not in TARGETS:
+        if not isinstance(target, str) or target not in TARGETS:
             raise InvalidSystem(
                 f"target of a system must be one of {', '.join(TARGETS)}, of which there are as many as are wanted, "
                 f"not {target!r}"

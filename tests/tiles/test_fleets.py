@@ -1,6 +1,7 @@
 """Many devices with links, and the picture of a plan."""
 
 import re
+import time
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -87,3 +88,19 @@ def test_the_picture_shows_each_load(rng: np.random.Generator, tmp_path: Path) -
     assert re.search(rf"plan {plan.hash}: 12 tables on 5 tiles", texts[0])
     with pytest.raises(daedal.FileError, match="cannot be written"):
         plan.picture(tmp_path / "no" / "plan.svg")
+
+
+def test_a_thousand_devices_are_planned_in_seconds() -> None:
+    demands = [demand(f"t{n:02}", 10_000 * (n + 1), 64 << n % 4, 512, 1 + 3 * n) for n in range(26)]
+    for extra in (0.1, 1.0, 10.0):
+        start = time.process_time()
+        found = estimate(demands, DDR3, MEMORY, 1 << 36, devices=1000, link=12.5, extra_bytes=extra)
+        assert time.process_time() - start <= 3
+        assert found.extra <= extra
+
+
+def test_devices_that_do_not_hold_the_tables() -> None:
+    demands = [demand(f"t{n}", 1 << 16, 256, 64, 8) for n in range(8)]
+    message = "3 devices of 33,554,432 bytes must hold all tables: table 't3' must fit a tile, but"
+    with pytest.raises(daedal.OutOfDeviceMemory, match=message):
+        estimate(demands, DDR3, MEMORY, 32 << 20, devices=3, link=12.5, extra_bytes=0.1)

@@ -252,6 +252,44 @@ def test_a_plan_needs_no_memory_for_tables(system: daedal.System, rng: np.random
         daedal.plan(large, system, sample=inputs)
 
 
+def test_plans_made_by_hand(system: daedal.System, model: nn.Module, rng: np.random.Generator) -> None:
+    plan = daedal.plan(model, system, sample=lists(rng))
+    whole = Piece("weight", (0, 64), (0, plan.tables[0].bags), 0)
+    assert replace(plan, pieces=(whole,)).pieces == (whole,)
+    changes: list[tuple[dict[str, Any], str]] = [
+        ({"tiles": "2"}, "tiles must be a whole number from 1 to 1024, not '2'"),
+        ({"cycles": ()}, r"cycles must be 2 whole numbers, not \(\)"),
+        ({"extra": "x"}, "extra must be a number, not 'x'"),
+        ({"memory": None}, "memory must be a text, not None"),
+        ({"config": ("edge", "x")}, "config must be a name and a hash"),
+        ({"pieces": [whole]}, r"pieces of a plan must be a tuple of Piece, not \["),
+        ({"pieces": (replace(whole, columns=(0, 64.0)),)}, "columns must be a first and the one behind the last"),
+        ({"pieces": (replace(whole, bags=7),)}, "bags must be a first and the one behind the last, not 7"),
+        ({"pieces": (replace(whole, tile=True),)}, "tile must be a whole number from 0 on, not True"),
+        ({"pieces": (replace(whole, table=0),)}, "table must be a text, not 0"),
+        ({"tables": (replace(plan.tables[0], bags=0),)}, "bags must be a whole number from 1 on, not 0"),
+        ({"tables": None}, "tables of a plan must be a tuple of PlannedTable, not None"),
+    ]
+    for change, message in changes:
+        with pytest.raises(daedal.InvalidSystem, match=message):
+            replace(plan, **change)
+    for use in (plan.save, plan.picture, daedal.Plan.load):
+        for path in (None, 3, "", b"plan"):
+            with pytest.raises(daedal.FileError, match="a plan's file must be a path, not"):
+                use(path)  # type: ignore[arg-type]
+
+
+def test_systems_made_by_hand(system: daedal.System) -> None:
+    with daedal.Device.open("emulator", config="ddr3") as other:
+        with pytest.raises(daedal.InvalidSystem, match="tiles must be of one configuration, not of ddr3, edge"):
+            daedal.System([other, *system.tiles], "ideal")
+        for tiles in ([], [other, None]):
+            with pytest.raises(daedal.InvalidSystem, match=r"tiles must be one device or more, not \["):
+                daedal.System(tiles, "ideal")  # type: ignore[arg-type]
+    with pytest.raises(daedal.InvalidSystem, match="target of a system must be one of"):
+        daedal.System.open(["emulator"], tiles=1)  # type: ignore[arg-type]
+
+
 class ByName(nn.Module):
     """A bag of integers, and one whose inputs go by name only."""
 
