@@ -28,7 +28,12 @@ TILE_BYTES = 1 << 36
 """Memory of a tile for many tables, which are planned only."""
 
 TORCHREC = {(26, 2): 1.004, (26, 4): 1.107, (26, 8): 1.739, (100, 8): 1.071}
-"""Tables, devices -> longest ÷ mean load of TorchRec 1.8's planner, by its own model of CPUs: the most that is good."""
+"""Tables, devices -> longest ÷ mean load of TorchRec's planner (1.8 and 1.9.2), by its own model of CPUs: the most that
+is good. ``tests/frameworks/test_torchrec_planner.py`` runs it on the tables of :func:`drawn`.
+"""
+
+BATCH = 512
+"""Bags of each table of :func:`drawn`."""
 
 
 def run(order: Order, say: Say) -> Iterator[Row]:
@@ -97,13 +102,13 @@ def _planned(tables: int, tiles: int, machine: Machine) -> Row:
 
 
 def drawn(count: int) -> Sequence[Demand]:
-    """Tables of 1,000 to 10 million rows, of 16 to 128 columns, with bags of 1 to 80 rows, batch 512."""
+    """Tables of 1,000 to 10 million rows, of 16 to 128 columns, with bags of 1 to 80 rows."""
     rng = random.Random(count)
     rows = [int(10 ** rng.uniform(3, 7)) for _ in range(count)]
     dims = [rng.choice([16, 32, 64, 128]) for _ in range(count)]
     found = []
     for number, (high, dim) in enumerate(zip(rows, dims, strict=True)):
-        length, bags = rng.choice([1, 1, 5, 20, 80]), 512
+        length, bags = rng.choice([1, 1, 5, 20, 80]), BATCH
         table = PlannedTable(f"t{number}", high, dim, "float32", bags, bags * length)
         overhead = 8 * (bags * length + bags + 1)
         found.append(Demand(table, high, 1, 4, 4 * dim, bags, bags * length, overhead))
