@@ -184,8 +184,15 @@ def test_steps_that_pytorch_refuses(ddr3: daedal.Device) -> None:
 def test_a_system_does_not_train() -> None:
     with daedal.System.open(tiles=2, target="emulator") as system, daedal.Device.open("emulator") as device:
         model = pooled(ROWS)
-        daedal.optim.SGD(model.parameters(), lr=0.1, device=device)
+        optimizer = daedal.optim.SGD(model.parameters(), lr=0.1, device=device)
         fast = torch.compile(model, backend="daedal", options={"device": system})
         loss_of(fast(*batches()[0])).backward()
         assert "a System does not train" in daedal.graphs(system)[-1].explain()
+        with pytest.raises(
+            daedal.UnsupportedOperation, match=r"on another device, .*: compile for that, or call opt.rel"
+        ):
+            daedal.compile(model, batches()[0], device=system)(*batches()[0])
+        optimizer.step()
+        with torch.no_grad():  # no rows change then: those of the last step
+            assert torch.equal(daedal.compile(model, batches()[0], device=system)(*batches()[0]), model(*batches()[0]))
         assert model.table.weight.grad is not None

@@ -80,7 +80,7 @@ class Owner:
     def why_not(self, operation: Operation, device: Device | None) -> str | None:
         """Why PyTorch does an operation on the parameter of which a gradient is wanted; None if this device does."""
         if device is not self.device:
-            return f"its table is trained on another device, {self.device!r}"
+            return f"its table is trained on another device, {self.device!r}: compile for that, or call opt.release()"
         host = self._host_now()
         if self.reason or (why := why_no_samples(operation)) is not None:
             return self.reason or why
