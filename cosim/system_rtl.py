@@ -54,6 +54,11 @@ class SystemRtl:
         return self._harness.read_register(int(register.value))
 
     @property
+    def interrupt(self) -> bool:
+        """Whether the system raises its interrupt, which is that of any tile."""
+        return self._harness.run(0, SLICE_SECONDS)
+
+    @property
     def cycles(self) -> int:
         """Clock cycles simulated so far."""
         return self._harness.cycle

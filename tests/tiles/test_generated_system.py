@@ -99,11 +99,13 @@ def test_the_bits_say_whose_interrupt_it_is(rtl: SimpleNamespace, rng: np.random
     future = compiled.submit(indices)
     assert last.wait(60)
     assert rtl.system.register(SystemRegister.INTERRUPTS_LOW) == 1 << len(rtl.devices) - 1
+    assert rtl.system.interrupt
     assert rtl.system.targets[0].csr_read(Register.INTERRUPT.value) == 0
     assert last.csr_read(Register.COMPLETED.value) == before + 1
     assert same([future.result()], [model(indices)])
     last.csr_write(Register.INTERRUPT.value, 1)
     assert rtl.system.register(SystemRegister.INTERRUPTS_LOW) == 0
+    assert not rtl.system.interrupt
 
 
 @pytest.mark.full
