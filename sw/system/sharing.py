@@ -33,7 +33,8 @@ class Sharing:
     plan
         Who does what.
     is_given
-        Whether a table that is not in the plan, or not as it is there, is an error; else each comes whole to a tile.
+        Whether a table of the model's that is not in the plan, or not as it is there, is an error; else each comes
+        whole to a tile.
     """
 
     def __init__(self, plan: Plan, *, is_given: bool) -> None:
@@ -51,14 +52,14 @@ class Sharing:
         PlanMismatch for a table that is not as in the plan that was given; InvalidOffsets where bags cannot be told
         from each other.
         """
-        pieces, planned = self._pieces(call, request)
+        is_models = is_of_model(call, request.table)
+        pieces, planned = self._pieces(call, request, is_models=is_models)
         offsets = request.buffers.get("offsets")
         if offsets is not None and len({piece.bags for piece in pieces}) > 1:
             error = bad_offset(call.label, offsets, request.lookups)
             if error is not None:
                 raise error
         found: dict[int, list[Part]] = {}
-        is_models = is_of_model(call, request.table)
         is_sliced = any(piece.columns != (0, planned.dim) for piece in pieces)
         short = with_short_indices(request) if is_sliced else request
         for piece in pieces:
@@ -84,7 +85,10 @@ class Sharing:
             self._slices[key] = request.table, place, part
         return part
 
-    def _pieces(self, call: Call, request: Request) -> tuple[Sequence[Piece], PlannedTable]:
+    def _pieces(self, call: Call, request: Request, *, is_models: bool) -> tuple[Sequence[Piece], PlannedTable]:
+        """What tiles do of a table. One that the plan does not know, as a call computes it, or takes the elements of
+        the model's in other rows than the sample's, comes whole to a tile.
+        """
         name, plan = table_name(call), self.plan
         rows, dim = int(request.table.shape[0]), columns_in(request)
         planned = plan.table.get(name)
@@ -92,7 +96,7 @@ class Sharing:
             is_alike = each is not None and (each.dim, each.dtype) == (dim, request.dtype)
             if each is not None and is_alike and (each.rows in (None, rows) or not self.is_given):
                 return plan.pieces_of[each.name], each
-        if self.is_given:
+        if self.is_given and is_models and (planned is None or rows * dim != (planned.rows or 0) * planned.dim):
             known = "none" if planned is None else f"{planned.rows} × {planned.dim} {planned.dtype}"
             raise PlanMismatch(
                 f"the plan's table {name!r} must be the model's, {rows} × {dim} {request.dtype}, not {known}: make a "

@@ -39,8 +39,23 @@ class Heads(nn.Module):
         return torch.zeros(30, 2, 6).index_add(0, target, self.rows[source] * weights), self.rows[target]
 
 
+class Parts(nn.Module):
+    """Bags of a part of a table, and rows of another one: both are made anew in each trace."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rows = nn.Parameter(torch.randn(30, 16))
+
+    def forward(self, source: Tensor, target: Tensor) -> tuple[Tensor, ...]:
+        """Sums of rows, and rows."""
+        sums = torch.nn.functional.embedding_bag((target % 3).view(-1, 1), self.rows[2:5], mode="sum")
+        return sums, torch.nn.functional.embedding(source % 4, self.rows[:4])
+
+
+SECOND = "aten.relu.default as rows of 8 float32"
 TABLES: Sequence[tuple[type[nn.Module], dict[str, int]]] = [
-    (Layers, {"relu": 20, "relu_1": 8}),
+    (Layers, {"aten.relu.default": 20, SECOND: 8}),
+    (Parts, {"getitem": 16}),
     (Heads, {"rows": 6, "rows as rows of 12 float32": 12}),
 ]
 
@@ -57,6 +72,6 @@ def test_a_plan_of_a_model_is_one_for_it(
         steps = dict.fromkeys(tables, 2)
         for plan in (made, random_plan(made, steps, rng), random_plan(made, steps, rng)):
             executable = daedal.compile(model, (edges[0], edges[1]), device=system, plan=plan)
-            for count in (80, 7):
-                given = edges[0, :count], edges[1, :count]
+            for count, dtype in ((80, torch.int64), (7, torch.int64), (80, torch.int32), (0, torch.int64)):
+                given = edges[0, :count].to(dtype), edges[1, :count].to(dtype)
                 assert same(executable(*given), model(*given))

@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import BuiltinFunctionType, FunctionType
 from typing import Any, ClassVar
 
 from torch import Tensor, fx
@@ -57,12 +58,13 @@ class Operation(ABC):
 
     @property
     def table_name(self) -> str:
-        """See ``names.py``; an input's is that of the graph, and what a node makes is called as the node is, of which
-        there is one.
+        """See ``names.py``; an input's is that of the graph, and what a node makes is called by its operator: another
+        trace of the module may have other names for its nodes.
         """
-        if isinstance(self.table, fx.Node) and self.table.op == "call_function":
-            return self.table.name
-        return name_of(self.table) or str(getattr(self.table, "target", self.name))
+        target: object = getattr(self.table, "target", self.name)
+        if isinstance(target, BuiltinFunctionType | FunctionType):
+            target = target.__name__
+        return name_of(self.table) or str(target)
 
     @property
     def label(self) -> str:
