@@ -252,3 +252,26 @@ def test_slices_of_columns_are_known_again_where_changes_are_counted(rng: np.ran
                 model.weight.mul_(1.5)
             assert same([executable(*inputs)], [model(*inputs)])
             assert system.table_uploads == uploads
+
+
+class Dot(nn.Module):
+    """The product of two rows."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.users, self.items = nn.Embedding(50, 128), nn.Embedding(60, 128)
+
+    def forward(self, users: torch.Tensor, items: torch.Tensor) -> torch.Tensor:
+        """A number for each pair."""
+        return (self.users(users) * self.items(items)).sum(-1)
+
+
+def test_what_adds_rows_up_is_left_to_the_host() -> None:
+    model, inputs = Dot(), (torch.arange(40), torch.arange(40) + 3)
+    with daedal.System.open("emulator", config="ddr3", tiles=3) as system, torch.no_grad():
+        plan = daedal.plan(model, system, sample=inputs)
+        executable = daedal.compile(model, inputs, device=system, plan=plan, exact=False)
+        assert torch.equal(executable(*inputs), model(*inputs))
+        assert "rows are not added up by a System, of which tiles have columns of them" in executable.explain()
+        alone = daedal.compile(model, inputs, device=system.tiles[0], exact=False)
+        assert alone.offloaded == ("sum_1",)

@@ -93,7 +93,6 @@ def find_operations(
     ``exact``, sums may be added in another order.
     """
     ledger = None if placement is None else placement.ledger()
-    scored = 0 if device is None or isinstance(device, System) else most_scored(device.config)
     take_names(graph)
     plain_fills(graph)
     plain_sizes(graph, _gather)
@@ -108,8 +107,8 @@ def find_operations(
             if isinstance(operation, Operation):
                 operation = operation if exact else operation.inexact()
                 operation = operation.why_inexact or operation
-            if isinstance(operation, RowScore) and operation.width > scored:
-                operation = f"rows of {operation.width} elements are not added up here, but at most of {scored}"
+            if isinstance(operation, RowScore):
+                operation = _why_no_score(operation.width, device) or operation
             if isinstance(operation, Operation):
                 operation = _why_not(operation, ledger, device, trains=trains, types=types) or operation
             if isinstance(operation, str):
@@ -158,6 +157,14 @@ def _gather(node: fx.Node) -> tuple[fx.Node, fx.Node] | None:
         return None
     table, indices = found.sources
     return (table, indices) if isinstance(table, fx.Node) and isinstance(indices, fx.Node) else None
+
+
+def _why_no_score(width: int, device: Device | System | None) -> str:
+    """Why rows of so many elements are not added up on a device; nothing if they are."""
+    if isinstance(device, System):
+        return "rows are not added up by a System, of which tiles have columns of them: its tiles, each a device, do"
+    most = 0 if device is None else most_scored(device.config)
+    return f"rows of {width} elements are not added up here, but at most of {most}" if width > most else ""
 
 
 def _why_not(
