@@ -135,7 +135,8 @@ class Costs:
         to_place = latency + (TO_PLACE_OF_DRAM if self._is_dram else TO_PLACE)
         places = max(lines / self.config.reorder_beats, work.lookups * work.passes / work.rows) * to_place
         memory = self._dram(demand, columns, work) if self._is_dram else self._lines(work)
-        return _together((memory, self._ports(work), places, self._lanes(demand, work), self._steps(work)), AT_UNITS)
+        busy = (memory, self._ports(work), self._asked(work), places, self._lanes(demand, work), self._steps(work))
+        return _together(busy, AT_UNITS)
 
     @property
     def _is_dram(self) -> bool:
@@ -200,8 +201,11 @@ class Costs:
         """Of the places for requests on their way at the ports."""
         times, config = self.channel.parameters, self.config
         held = times.precharge + times.activate + AT_PORT_OF_DRAM if self._is_dram else times.latency + AT_PORT
-        requests = work.lookups * work.passes * ceil(work.row_lines / work.passes / MAX_BURST) + work.requests
-        return requests * held / (config.ports * config.port_outstanding) * (UNEVEN if config.ports > 1 else 1.0)
+        return self._asked(work) * held / (config.ports * config.port_outstanding) * (UNEVEN if config.ports > 1 else 1.0)
+
+    def _asked(self, work: _Work) -> float:
+        """Of the way to memory that rows and indices share: a request in a cycle."""
+        return work.lookups * work.passes * ceil(work.row_lines / work.passes / MAX_BURST) + work.requests
 
     def _lanes(self, demand: Demand, work: _Work) -> float:
         """Of the lanes, or of what hands rows on to be stored: a line in a cycle at most."""
@@ -212,7 +216,7 @@ class Costs:
             beats = max(beats, config.accumulate_cycles) + beats if config.two_pass else 2 * beats + 1
         elif not work.in_turn:
             beats = max(beats, config.accumulate_cycles * work.passes)
-        return work.lookups * float(max(beats, work.row_lines))
+        return work.lookups * float(max(beats, work.row_lines)) + work.bags
 
     def _steps(self, work: _Work) -> float:
         """Of the steps of the access unit: for each look-up, and for each bag's end."""
