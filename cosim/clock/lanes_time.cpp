@@ -8,6 +8,7 @@ namespace {
 
 constexpr Time LANE = 10, SELECT = 2;  // a lane's pipeline, and what is in front of it
 constexpr Time TOKEN_TO_ISSUE = 7;
+constexpr Time LEAST_QUOTIENT = 2;  // cycles of the lanes
 constexpr Time LINE_TO_LANES = 3;   // from the return bus
 constexpr Time TREE = 50, TREE_BEATS = 5, TREE_STEP = 18;
 constexpr Time OCTET_TREE = 74;  // its beats wait for cycles in which no row has one
@@ -22,7 +23,9 @@ LanesTime::LanesTime(const Config& config, MemoryTime& memory, Queues& queues)
       loop_(config.preadder ? LANE : LANE / 2),
       result_(config.has_affine ? SELECT + 2 * LANE : SELECT + LANE),
       read_after_write_(result_ + 1),
-      joined_(std::max<std::uint64_t>(1, config.lanes * LANE_BYTES / config.bus_bytes)) {}
+      joined_(std::max<std::uint64_t>(1, config.lanes * LANE_BYTES / config.bus_bytes)) {
+  while (places_ < static_cast<std::uint64_t>(config_.write_batch) + 2 * MARGIN) places_ *= 2;
+}
 
 void LanesTime::launch(Time rung, Time not_before) {
   not_before_ = not_before;
@@ -40,10 +43,11 @@ bool LanesTime::advance() {
     if (one.work == Work::STORE || one.work == Work::QUOTIENT) {
       if (one.work == Work::QUOTIENT && phase_ == POPPING) {
         const Time passes = static_cast<Time>(one.passes) * one.beats;
-        lane_ = std::max(lane_, start_) + passes;
+        lane_ = std::max(lane_, start_) + (passes ? std::max(passes, LEAST_QUOTIENT) : 0);
         phase_ = DONE;
       }
       if (!put(one)) break;
+      lane_ = std::max(lane_, start_ + 1);  // what follows is issued a cycle later
     } else {
       if (!pop(one)) break;
       finish(one);

@@ -69,7 +69,10 @@ class LanesTime {
   // Store port and store unit.
   Time port_ = 0, unit_ = 0, last_line_at_ = 0, not_before_ = 0, acknowledged_ = 0;
   std::uint64_t last_line_ = ~0ull, held_ = 0, burst_ = 0, in_row_ = 0;
+  std::uint64_t rows_ = 0, row_ = ~0ull;  // of the DRAM, to which the held lines go
   Time room_ = 0;
+  static constexpr std::uint64_t MARGIN = 12;
+  std::uint64_t places_ = 1;  // of lines that wait to be written
 };
 
 }  // namespace daedal::timing

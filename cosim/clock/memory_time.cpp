@@ -9,6 +9,9 @@ namespace {
 constexpr Time TO_PORT = 4;   // from a request to its burst's address on the port
 constexpr Time RETURN = 2;    // from a port to the return bus
 constexpr Time PART = 256;    // parts of a cycle
+constexpr Time ROWS_A_CYCLE = 2;  // of the DRAM, that writes go to: what opening them takes more than their lines; fitted
+// Lines that a port gives in turn, which in the RTL are one; so loads of few lines have the first turn.
+constexpr std::uint32_t CHUNK = 4, SHORT_LOAD = 1;
 
 }  // namespace
 
@@ -16,9 +19,10 @@ MemoryTime::MemoryTime(const Config& config, const Parameters& parameters)
     : config_(config), p_(parameters), banks_(static_cast<std::size_t>(parameters.banks)), next_refresh_(p_.refresh_interval) {
   while (1ll << page_bits_ < config.page_bytes) ++page_bits_;
   while (1ll << port_bits_ < config.ports) ++port_bits_;
-  for (std::int64_t n = 0; n < config.ports; ++n)
+  for (std::int64_t n = 0; n <= config.ports; ++n)  // the last one writes
     ports_.emplace_back(static_cast<std::size_t>(config.row_groups), static_cast<std::size_t>(2 * config.port_requests + 64));
   ready_.assign(ports_.size(), NEVER);
+  for (std::int64_t n = 0; n < config.levels; ++n) one_queue_ |= config.row_groups == 1 && !config.serial[n];
 }
 
 Time MemoryTime::room(unsigned number) {
@@ -32,14 +36,38 @@ Time MemoryTime::room(unsigned number) {
 void MemoryTime::ask(Time at, std::uint64_t address, std::uint32_t lines, std::uint32_t reader, std::uint64_t number) {
   const unsigned to = port_of(address);
   Port& port = ports_[to];
-  const std::uint64_t order = reader < LOADS ? port.asked++ : ~0ull;
+  const std::uint64_t order = reader < LOADS || one_queue_ ? port.asked++ : ~0ull;
   // Loads, which are asked for out of turn, may come before rows that are known already.
-  const Request request{at + TO_PORT, address, number, lines, reader, order};
-  port.arriving.insert(request, [&](const Request& other) { return other.arrives > request.arrives; });
+  Request request{at + TO_PORT, address, number, lines, reader, order};
   ++pending_;
   lines_asked += lines;
   port.lines += lines;
-  commit(to);
+  if (!port.full && has_room(port)) {  // then nothing waits at it
+    fly(to, request);
+    return;
+  }
+  port.full = true;
+  port.arriving.insert(request, [&](const Request& other) { return other.arrives > request.arrives; });
+  if (has_room(port)) commit(to);
+}
+
+bool MemoryTime::has_room(const Port& port) const {
+  return static_cast<std::int64_t>(port.words - port.newest) <= p_.port_words &&
+         port.flying.size() < static_cast<std::size_t>(config_.port_outstanding);
+}
+
+// A burst leaves its port's queue.
+void MemoryTime::fly(unsigned number, const Request& request) {
+  Port& port = ports_[number];
+  if (request.order != ~0ull) {
+    port.left[request.order] = request.arrives;
+    ++port.gone;
+  }
+  port.words += request.lines;
+  port.newest = request.lines;
+  const bool first = port.flying.insert(
+      request, [&](const Request& other) { return other.arrives > request.arrives && other.arrives > bus_; });
+  if (first) head(number);
 }
 
 // What has arrived by now goes into its group, or to the loads, which go first.
@@ -85,24 +113,19 @@ bool MemoryTime::take(Port& port, Time at, Request& taken) {
 // Sends bursts on their way, as many as a port has room for: when that came, or when they arrive.
 void MemoryTime::commit(unsigned number) {
   Port& port = ports_[number];
-  Time at = port.freed;
-  while (port.words < static_cast<std::uint64_t>(p_.port_words) &&
-         port.flying.size() < static_cast<std::size_t>(config_.port_outstanding)) {
+  Time at = port.full ? port.freed : 0;
+  port.full = true;
+  while (has_room(port)) {
     Request request;
     if (!take(port, at, request)) {
+      port.full = false;
       if (port.arriving.empty()) return;
       at = std::max(at, port.arriving.front().arrives);
       if (!take(port, at, request)) return;
+      port.full = true;
     }
     request.arrives = std::max(at, request.arrives);
-    if (request.order != ~0ull) {
-      port.left[request.order] = request.arrives;
-      ++port.gone;
-    }
-    port.words += request.lines;
-    const bool first = port.flying.insert(
-        request, [&](const Request& other) { return other.arrives > request.arrives && other.arrives > bus_; });
-    if (first) head(number);
+    fly(number, request);
   }
 }
 
@@ -110,13 +133,15 @@ void MemoryTime::commit(unsigned number) {
 void MemoryTime::head(unsigned number) {
   Port& port = ports_[number];
   Time& ready = ready_[number];
+  short_loads_ &= ~(1u << number);
   if (port.flying.empty()) {
     ready = NEVER;
     return;
   }
   const Request& request = port.flying.front();
+  if (request.reader >= LOADS && request.reader != WRITER && request.lines <= SHORT_LOAD) short_loads_ |= 1u << number;
   if (!p_.dram) {
-    ready = request.arrives + p_.latency;
+    ready = request.arrives + (request.reader == WRITER ? 0 : p_.latency);
     return;
   }
   const std::uint64_t page = row_of(request.address);
@@ -184,6 +209,14 @@ bool MemoryTime::serve(Request& served, Time& first) {
       start = std::max(ready_[at], bus_);
     }
     if (start == NEVER) return false;
+    // One line does not wait for all ports' lines.
+    for (unsigned loads = p_.dram ? 0 : short_loads_; loads; loads &= loads - 1) {
+      const auto n = static_cast<unsigned>(__builtin_ctz(loads));
+      if (ready_[n] <= start) {
+        chosen = n;
+        break;
+      }
+    }
     Port& best = ports_[chosen];
     if (p_.refresh_interval && start >= next_refresh_) {
       refresh();
@@ -193,21 +226,12 @@ bool MemoryTime::serve(Request& served, Time& first) {
       hold();
       continue;
     }
-    while (!writes_.empty() && writes_.front().first <= start) {  // lines that are written take their part of the bus
-      part_ += static_cast<Time>(writes_.front().second) * p_.line_time;
-      bus_ = std::max(bus_, writes_.front().first) + part_ / PART;
-      part_ %= PART;
-      start = std::max(start, bus_);
-      writes_.pop();
-    }
     Request& head_ = best.flying.front();
     served = head_;
-    const bool is_row = head_.reader < LOADS;
-    // Memory gives a line of each port in turn: while a row comes, so do as many lines of a load.
-    const std::int64_t chunk = start <= row_end_ + p_.chunk * count ? std::max(p_.chunk, row_lines_) : p_.chunk;
-    const bool whole = is_row || head_.lines <= chunk;
+    // Memory gives a line of each port in turn.
+    const bool whole = head_.lines <= CHUNK;
     if (!whole) {
-      served.lines = static_cast<std::uint32_t>(chunk);
+      served.lines = CHUNK;
       head_.lines -= served.lines;
       head_.number += served.lines;
       head_.address += served.lines * static_cast<std::uint64_t>(config_.bus_bytes);
@@ -217,17 +241,18 @@ bool MemoryTime::serve(Request& served, Time& first) {
     part_ += static_cast<Time>(served.lines) * p_.line_time;
     bus_ = start + part_ / PART;
     part_ %= PART;
-    if (head_.arrives - TO_PORT > returned_) {
-      if (gaps_.size() == GAPS) gaps_.pop();
-      gaps_.push({returned_, head_.arrives - TO_PORT});
+    if (head_.reader != WRITER) {
+      if (head_.arrives - TO_PORT > returned_) {
+        if (gaps_.size() == GAPS) gaps_.pop();
+        gaps_.push({returned_, head_.arrives - TO_PORT});
+      }
+      first = start + RETURN + (p_.dram ? p_.latency : 0);
+      returned_ = std::max(returned_, first + static_cast<Time>(served.lines));
+    } else {
+      unwritten -= served.lines;
+      written = bus_;
     }
-    first = start + RETURN + (p_.dram ? p_.latency : 0);
-    returned_ = std::max(returned_, first + static_cast<Time>(served.lines));
     best.free = best.freed = bus_;
-    if (is_row) {
-      row_end_ = bus_;
-      row_lines_ = served.lines;
-    }
     Bank& bank = banks_[row_of(served.address) & (banks_.size() - 1)];
     bank.through = std::max(bank.through, bus_);
     if (!whole) {
@@ -253,12 +278,17 @@ Time MemoryTime::idle_from(Time from, Time until) {
   return idle < until ? std::max(idle, from) : NEVER;
 }
 
-Time MemoryTime::write(Time at, std::uint64_t lines, Batch batch) {
-  const Time takes = static_cast<Time>(lines) * p_.line_time / PART;
+Time MemoryTime::write(Time at, std::uint64_t lines, Batch batch, std::uint64_t rows) {
   if (batch == NO_HOLD) {
-    writes_.push({at, lines});
-    return std::max(at, std::min(bus_, at + 2 * static_cast<Time>(lines) * config_.ports)) + takes + p_.write_latency;
+    Port& port = ports_.back();
+    const Request request{at, 0, 0, static_cast<std::uint32_t>(lines), WRITER, 0};
+    ++pending_;
+    unwritten += lines;
+    if (port.flying.insert(request, [&](const Request& other) { return other.arrives > at; }))
+      head(static_cast<unsigned>(ports_.size()) - 1);
+    return at;  // no earlier than this; when it was done is known later
   }
+  const Time takes = static_cast<Time>(lines) * p_.line_time / PART + static_cast<Time>(rows) / ROWS_A_CYCLE;
   const Time from = holds_.empty() ? at : std::max(at, holds_.back().until);
   const Time until = from + (batch == SHORT ? p_.short_turn : p_.turn) + takes + takes / 50;
   holds_.push({from, until});

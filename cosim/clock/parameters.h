@@ -12,8 +12,7 @@ struct Parameters {
   std::int64_t banks, page_bytes;
   std::int64_t precharge, activate, active, row_cycle, activate_gap;
   std::int64_t refresh_interval, refresh_time;
-  std::int64_t chunk;         // lines of one bank that follow each other
-  std::int64_t port_words;    // lines that a port has on their way
+  std::int64_t port_words;    // lines that wait at a bank, while the burst behind them is on its way
   std::int64_t turn;          // lost around a batch of writes
   std::int64_t short_turn;    // the same, of a batch that is written while few reads are on their way
   std::int64_t write_latency; // from a batch's last line to its acknowledgement

@@ -19,11 +19,8 @@ while few reads are on their way; cycles after which a batch's last line is ackn
 CONTROLLER, REFRESHES = 10, 10
 """Cycles of LiteDRAM's controller and buffers in a read's latency, and around a refresh; fitted."""
 
-PORT_LINES = 16
-"""Lines that a port of LiteDRAM's front end has on their way."""
-
-LOAD_LINES = 2
-"""Lines of a load's burst that follow each other while other ports want the bus: memory takes turns line by line."""
+PORT_LINES = 8
+"""Lines that wait at a bank of LiteDRAM, the depth of its queue of commands; a burst is on its way to it."""
 
 UNBOUNDED = 1 << 20
 
@@ -44,7 +41,6 @@ class Parameters:
     activate_gap: int = 1
     refresh_interval: int = 0
     refresh_time: int = 0
-    chunk: int = UNBOUNDED
     port_words: int = UNBOUNDED
     turn: int = 0
     short_turn: int = 0
@@ -107,7 +103,7 @@ def memory_of(config: Config, text: str) -> Memory:
         )
     if spec.dram is None:
         times = Parameters(0, spec.latency, round(PARTS / spec.lines), config.banks, config.page_bytes,
-                           chunk=LOAD_LINES, write_latency=spec.latency)  # fmt: skip
+                           write_latency=spec.latency)  # fmt: skip
         return Memory(name, times, bool(spec.mixed), spec.settings(config.ports))
     description = generate(spec.dram, config.ports).description
     check_fit(config, description)
@@ -119,7 +115,7 @@ def _litedram(of: Description) -> Parameters:
     return Parameters(
         1, of.phy["read_latency"] + CONTROLLER, PARTS, of.banks, of.page_bytes, precharge=timing["tRP"],
         activate=timing["tRCD"], active=timing["tRAS"], row_cycle=timing["tRC"], activate_gap=timing["tRRD"],
-        refresh_interval=timing["tREFI"], refresh_time=timing["tRP"] + timing["tRFC"] + REFRESHES, chunk=LOAD_LINES,
+        refresh_interval=timing["tREFI"], refresh_time=timing["tRP"] + timing["tRFC"] + REFRESHES,
         port_words=PORT_LINES, turn=TURN, short_turn=SHORT_TURN, write_latency=ACKNOWLEDGED,
     )  # fmt: skip
 
@@ -134,7 +130,7 @@ def _listed(config: Config, of: DramTimes) -> Memory:
     times = Parameters(
         1, of.latency + CONTROLLER, PARTS, max(of.banks, config.banks), of.page_bytes, precharge=of.precharge,
         activate=of.activate, active=of.active, row_cycle=of.row_cycle, activate_gap=of.activate_gap,
-        refresh_interval=of.refresh_interval, refresh_time=of.precharge + of.refresh + REFRESHES, chunk=LOAD_LINES,
+        refresh_interval=of.refresh_interval, refresh_time=of.precharge + of.refresh + REFRESHES,
         port_words=PORT_LINES, turn=TURN, short_turn=SHORT_TURN, write_latency=ACKNOWLEDGED,
     )  # fmt: skip
     return Memory(of.name, times, False, of.text(), of.clock, of.channels)

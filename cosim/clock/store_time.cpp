@@ -10,7 +10,6 @@ constexpr Time DATA = 2;             // from the queue to the store unit
 constexpr Time STREAM = 3;           // from the return bus to the store unit
 constexpr Time LINE = 5;             // from there to the batch
 constexpr Time FLUSH = 6;            // from the last line to the last burst
-constexpr std::uint64_t MARGIN = 12;
 
 }  // namespace
 
@@ -30,6 +29,9 @@ bool LanesTime::store() {
       if (!in_row_) at = std::max(at, queues_.addresses.in[queues_.addresses.taken] + 2);
       // Whether a short batch goes depends on the lines that have come by then.
       if (!mixed && at > memory_.now() && memory_.pending() && !forced_) return did;
+      if (mixed && memory_.unwritten >= places_) {
+        if (!forced_) return did;
+      }
       if (!in_row_) queues_.addresses.take(at);
       from.take(at);
       unit_ = at;
@@ -58,12 +60,15 @@ void LanesTime::line(Time at, std::uint64_t number) {
     const Time idle = memory_.idle_from(last_line_at_ + LINE, at + LINE);
     if (idle != MemoryTime::NEVER) batch(idle, true);
   }
+  const std::uint64_t row = memory_.row_of(number * static_cast<std::uint64_t>(config_.bus_bytes));
+  rows_ += row != row_;
+  row_ = row;
   const bool joins = number == last_line_ + 1 && burst_ < static_cast<std::uint64_t>(config_.write_burst);
   last_line_ = number;
   last_line_at_ = at;
   if (mixed) {
     if (!joins && burst_) {
-      acknowledged_ = std::max(acknowledged_, memory_.write(at + LINE, burst_, MemoryTime::NO_HOLD));
+      memory_.write(at + LINE, burst_, MemoryTime::NO_HOLD);
       burst_ = 0;
     }
     ++burst_;
@@ -77,11 +82,10 @@ void LanesTime::line(Time at, std::uint64_t number) {
 // All lines that are held are written; reads wait meanwhile.
 void LanesTime::batch(Time at, bool is_short) {
   if (!held_) return;
-  std::uint64_t places = 1;
-  while (places < static_cast<std::uint64_t>(config_.write_batch) + 2 * MARGIN) places *= 2;
-  const Time until = memory_.write(at, held_, is_short ? MemoryTime::SHORT : MemoryTime::WHOLE);
+  const Time until = memory_.write(at, held_, is_short ? MemoryTime::SHORT : MemoryTime::WHOLE, rows_);
+  rows_ = 0;
   // Lines that come meanwhile take the places of those that have gone.
-  room_ = std::max(room_, at + (places - MARGIN <= held_ ? 40 : 0));
+  room_ = std::max(room_, at + (places_ - MARGIN <= held_ ? 40 : 0));
   acknowledged_ = std::max(acknowledged_, until);
   held_ = 0;
 }
@@ -89,7 +93,7 @@ void LanesTime::batch(Time at, bool is_short) {
 Time LanesTime::flush() {
   const Time at = std::max(last_line_at_, unit_) + LINE + FLUSH;
   if (mixed) {
-    if (burst_) acknowledged_ = std::max(acknowledged_, memory_.write(at, burst_, MemoryTime::NO_HOLD));
+    if (burst_) memory_.write(at, burst_, MemoryTime::NO_HOLD);
     burst_ = 0;
   } else {
     batch(at, false);

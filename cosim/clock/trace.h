@@ -70,13 +70,23 @@ class Window {
 
 enum class Kind : std::uint8_t { WORD, LENGTH, NEST, LINE, RANDOM, BUNDLE, DELIVER, STEP, CHUNK };
 
-// What the access side did. STEP has its first chunk with it, if it fetches a row.
+// What the access side did. STEP has its first chunk with it, if it fetches a row. BUNDLE is one level's part of one.
 struct Entry {
   Kind kind;
-  std::uint8_t level, slot;  // of a load; slot: the queue of a row
-  std::uint8_t flags;        // StepFlag
-  std::uint32_t size;        // lines; of a bundle the levels that iterate, those that begin above; a bundle's number
+  std::uint8_t level, slot;  // of a load; level: of a word the units that hold it, a bit for each; of a bundle to where it
+                             // goes; slot: the queue of a row; of a bundle from where it comes
+  std::uint8_t flags;        // StepFlag; BundleFlag; of a line, first of an activation; of a word, the program's first
+  std::uint32_t size;        // lines; of a load's line from where it comes; a bundle's number
   std::uint64_t address;     // in memory
+};
+
+enum BundleFlag : std::uint8_t {
+  ACTIVATES = 1,     // an activation of this level begins
+  FROM_PARENT = 2,   // with a bundle of another level
+  HELD_TOO = 4,      // and with an activation of that one
+  TO_EVENTS_UNIT = 8,
+  DEALT_OUT = 16,    // the event unit has bundles dealt
+  PASSES = 32        // no level has to do with it
 };
 
 enum StepFlag : std::uint8_t { TOKEN = 1, SCALAR = 2, STORE = 4, FETCH = 8 };
@@ -85,7 +95,6 @@ enum StepFlag : std::uint8_t { TOKEN = 1, SCALAR = 2, STORE = 4, FETCH = 8 };
 struct LoadLine {
   std::uint64_t address, line;
   std::uint32_t nest;
-  std::uint16_t place, context;  // of a level that interleaves: lines of the activation before it
 };
 
 // What a load reads ahead: from which line, ~0 if from nowhere, and up to which line.
@@ -95,9 +104,8 @@ struct Array {
 
 // How a level of the present nest is set.
 struct LevelShape {
-  bool enabled = false, serial = false, interleaves = false, deals = false;
+  bool enabled = false, serial = false, interleaves = false;
   std::uint8_t loads = 0, operations = 0, operands = 0;
-  std::uint8_t words = 0;
   std::uint8_t held = 0;  // operands that are read once an activation of the parent
   Array arrays[4];  // of each load
 };

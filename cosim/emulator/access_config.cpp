@@ -39,12 +39,10 @@ void AccessUnit::clear() {
     level.check = {};
     level.count = {};
     level.step = 1;
-    level.words = 0;
     for (Load& load : level.loads) load.control = {};
     for (Alu& alu : level.alus) alu.control = {};
     for (EventControl& event : level.events) event = {};
   }
-  event_words_ = 0;
   done_ = true;
   open_.clear();
   parked_ = 0;
@@ -53,7 +51,6 @@ void AccessUnit::clear() {
 bool AccessUnit::configure(const ProgramWord& word) {
   const std::uint64_t value = word.value;
   if (word.unit == Unit::LEVEL) return configure_level(word.index, word.field, value);
-  ++event_words_;
   if (word.unit == Unit::EVENT) {
     const EventControl control = EventControl::decode(value);
     levels_[word.index / 4].events[word.index % 4] = control;
@@ -75,7 +72,6 @@ bool AccessUnit::configure(const ProgramWord& word) {
 
 bool AccessUnit::configure_level(unsigned number, std::uint64_t field, std::uint64_t value) {
   Level& level = levels_[number];
-  ++level.words;
   if (field >= LevelField::ALU0)
     return configure_alu(level, (field - LevelField::ALU0) / ALU_FIELDS, (field - LevelField::ALU0) % ALU_FIELDS, value);
   if (field >= LevelField::LOAD0)

@@ -122,10 +122,10 @@ void AccessUnit::tell() {
     }
     for (unsigned k = 0; k < level.alu_count; ++k) operations += level.alus[k].control.op != AluOp::NONE;
     if (level.check.enable) operand(level.check.limit);
-    core_.clock.level(level.control.enable != 0, level.control.interleave != 0, level.control.deal != 0, loads, operations,
-                      operands[1], operands[0], level.words);
+    core_.clock.level(number, level.control.enable != 0, level.control.interleave != 0, level.control.deal != 0, loads, operations,
+                      operands[1], operands[0]);
   }
-  core_.clock.nest(event_words_);
+  core_.clock.nest();
 }
 
 // Where a load of a level ends, and where it begins as far as is known before there is a bundle.
@@ -301,7 +301,7 @@ bool AccessUnit::load(unsigned number, unsigned slot, const Frame& frame, std::u
   }
   const std::uint64_t line = address / core_.config.bus_bytes;
   if (!sequential || line != load.line) 
-      core_.clock.load(number, slot, !sequential, frame.parent.context, bundle.begin >> number & 1, at, line);
+      core_.clock.load(number, slot, !sequential, frame.parent.context, bundle.begin, at, line);
   core_.counters[Counter::LINES_READ] += !sequential || line != load.line;
   if (follows_[4 * number + slot]) prefetch(4 * number + slot, bundle, at, size);
   load.line = line;

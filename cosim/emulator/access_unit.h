@@ -45,7 +45,6 @@ class AccessUnit {
     unsigned sequential = 0, load_count = 0, alu_count = 0;
     unsigned contexts = 0;
     bool shifters = false;
-    unsigned words = 0;  // that have come for this nest
   };
   struct Bundle {
     Registers registers{};
@@ -115,7 +114,6 @@ class AccessUnit {
   unsigned interleaving_ = 0;      // that level; as many as there are: none
   unsigned parked_ = 0;            // contexts that are occupied
   unsigned next_ = 0;              // context whose turn it is
-  unsigned event_words_ = 0;       // of the event unit that have come for this nest
   BundleDealer<Bundle> dealer_;
   unsigned dealing_ = 0;           // the level whose activations are dealt to contexts; as many as there are: none
   bool in_order_ = true;           // no activations take turns

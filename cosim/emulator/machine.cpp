@@ -163,10 +163,10 @@ bool Machine::word() {
   if (missing != NOWHERE) return core_.raise(Cause::MEMORY_ERROR, Queue::NONE, 0, missing);
   if (!core_.unstored(address, WORD_BYTES, Queue::NONE)) return false;
   core_.counters[Counter::LINES_READ] += (position_ == 0 && !follows_) || address % core_.config.bus_bytes == 0;
-  core_.clock.word(core_.space.map(address), position_ == 0, address);
   const std::uint64_t bits = core_.space.read(address, WORD_BYTES);
   sum_ = next_sum(sum_, bits);
   ProgramWord word = ProgramWord::decode(bits);
+  core_.clock.word(word, core_.space.map(address), position_ == 0, address);
   if (!exists(word) || misplaced(word)) return illegal();
   if (word.substitute && word.unit != Unit::CONTROL)
     word.value = low_bits(word.value + arguments_[word.argument], VALUE_BITS);

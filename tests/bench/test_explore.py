@@ -47,7 +47,7 @@ MORE_PORTS = replace(EDGE, name="ports", ports=8, port_requests=64, port_outstan
     [
         (LONG, (DDR3, "ideal:lines=0.5"), limits.MEMORY, (DDR3, "ideal:lines=1"), 1.8),
         (LONG, (DDR3, "ideal:latency=1000"), "latency", (DDR3, "ideal:latency=100"), 1.7),
-        (NARROW, (EDGE, "ideal"), "ports", (MORE_PORTS, "ideal"), 2.5),
+        (NARROW, (EDGE, "ideal"), "ports", (MORE_PORTS, "ideal"), 1.5),
         ((4096, 16, 64, 3), (SMALL, "ideal:latency=100"), "indices", (SMALL, "ideal:latency=10"), 5),
         ((4096, 16, 64, 3), (SMALL, "ideal:latency=10"), "levels", (DDR3, "ideal:latency=10"), 5),
         ((8192, 32, 256, 20), (HBM, "hbm2e"), limits.ROWS, (HBM, "ideal"), 1.4),

@@ -228,7 +228,7 @@ def test_lanes_do_not_wait_in_a_launch_for_what_was_before_it() -> None:
             figures.append(executable.stats)
         _, before, _, copied, after = figures
         assert abs(after.stalls["token_empty"] - before.stalls["token_empty"]) < 50
-        assert 0.7 * copied.cycles < copied.stalls["token_empty"] <= copied.cycles
+        assert 0.4 * copied.cycles < copied.stalls["token_empty"] <= copied.cycles
 
 
 @pytest.mark.parametrize("name", ["50 tables, D 16, batch 1", "one long bag, D 16"])
