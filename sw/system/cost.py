@@ -201,7 +201,9 @@ class Costs:
         """Of the places for requests on their way at the ports."""
         times, config = self.channel.parameters, self.config
         held = times.precharge + times.activate + AT_PORT_OF_DRAM if self._is_dram else times.latency + AT_PORT
-        return self._asked(work) * held / (config.ports * config.port_outstanding) * (UNEVEN if config.ports > 1 else 1.0)
+        return (
+            self._asked(work) * held / (config.ports * config.port_outstanding) * (UNEVEN if config.ports > 1 else 1.0)
+        )
 
     def _asked(self, work: _Work) -> float:
         """Of the way to memory that rows and indices share: a request in a cycle."""
