@@ -47,7 +47,7 @@ bool LanesTime::advance() {
         phase_ = DONE;
       }
       if (!put(one)) break;
-      lane_ = std::max(lane_, start_ + 1);  // what follows is issued a cycle later
+      if (!one.scalar_source) lane_ = std::max(lane_, start_ + 1);  // what follows is issued a cycle later
     } else {
       if (!pop(one)) break;
       finish(one);
