@@ -10,7 +10,7 @@ constexpr Time LANE = 10, SELECT = 2;  // a lane's pipeline, and what is in fron
 constexpr Time TOKEN_TO_ISSUE = 7;
 constexpr Time LEAST_QUOTIENT = 2;  // cycles of the lanes
 constexpr Time LINE_TO_LANES = 3;   // from the return bus
-constexpr Time TREE = 50, TREE_BEATS = 5, TREE_STEP = 18;
+constexpr Time TREE = 50, TREE_STEP = 18;
 constexpr Time OCTET_TREE = 74;  // its beats wait for cycles in which no row has one
 constexpr Time ANSWER = 6;  // more than the iterative unit takes until its answer goes through the lanes, as a row of one
 
@@ -23,7 +23,9 @@ LanesTime::LanesTime(const Config& config, MemoryTime& memory, Queues& queues)
       loop_(config.preadder ? LANE : LANE / 2),
       result_(config.has_affine ? SELECT + 2 * LANE : SELECT + LANE),
       read_after_write_(result_ + 1),
-      joined_(std::max<std::uint64_t>(1, config.lanes * LANE_BYTES / config.bus_bytes)) {
+      joined_(std::max<std::uint64_t>(1, config.lanes * LANE_BYTES / config.bus_bytes)),
+      partials_(std::max<std::int64_t>(1, static_cast<std::int64_t>(PARTIAL_SUMS) / config.lanes)) {
+  for (std::int64_t left = PARTIAL_SUMS / 2; left; left /= 2) tree_beats_ += (left + config.lanes - 1) / config.lanes;
   while (places_ < static_cast<std::uint64_t>(config_.write_batch) + 2 * MARGIN) places_ *= 2;
 }
 
@@ -208,7 +210,11 @@ void LanesTime::finish(const Executed& one) {
   if (one.work == Work::NONE) return;
   combine();
   if (one.clears && one.a != NO_REGISTER && !one.scalar_source) clear(of(one.a, one.context));
-  const Time last = lane_ - 1;
+  // Beats whose sums are the same ones wait for each other; those of the tree go between them.
+  const Time alone = one.work == Work::REDUCE && !one.around
+                         ? std::max<Time>(0, loop_ * ((one.beats + partials_ - 1) / partials_) - one.beats)
+                         : 0;
+  const Time last = lane_ - 1 + std::max<Time>(0, alone - loop_);
   const Time first = std::min(start_, last - one.beats + 1);
   if (one.work == Work::LANES) {
     if (one.destination != NO_REGISTER) {
@@ -224,7 +230,7 @@ void LanesTime::finish(const Executed& one) {
         for (Time step = 1; step <= 3; ++step)
           tree_.push_back({last + TREE_STEP * step + 4, step == 3 ? Time{1} : Time{one.around}});
       } else {
-        lane_ += TREE_BEATS;
+        lane_ += std::max(tree_beats_, alone);
       }
     }
     if (one.work == Work::ITERATIVE) {

@@ -58,6 +58,8 @@ class LanesTime {
   const std::uint64_t joined_;  // lines of a beat, if these are no longer than it
   Time ready_ = 0, taken_[AHEAD] = {};
   std::uint64_t beats_ = 0;
+  const Time partials_;    // beats of a reduction's partial sums
+  Time tree_beats_ = 0;    // of its tree
   Register registers_[16][MAX_CONTEXTS];
   Time scalars_[16] = {};
   std::vector<TreeBeats> tree_;  // to come
