@@ -212,9 +212,9 @@ void LanesTime::finish(const Executed& one) {
   if (one.clears && one.a != NO_REGISTER && !one.scalar_source) clear(of(one.a, one.context));
   // Beats whose sums are the same ones wait for each other; those of the tree go between them.
   const Time alone = one.work == Work::REDUCE && !one.around
-                         ? std::max<Time>(0, loop_ * ((one.beats + partials_ - 1) / partials_) - one.beats)
+                         ? std::max<Time>(0, loop_ * ((one.beats - 1) / partials_) + std::min<Time>(partials_, one.beats) - one.beats)
                          : 0;
-  const Time last = lane_ - 1 + std::max<Time>(0, alone - loop_);
+  const Time last = lane_ - 1 + alone;
   const Time first = std::min(start_, last - one.beats + 1);
   if (one.work == Work::LANES) {
     if (one.destination != NO_REGISTER) {
@@ -230,7 +230,7 @@ void LanesTime::finish(const Executed& one) {
         for (Time step = 1; step <= 3; ++step)
           tree_.push_back({last + TREE_STEP * step + 4, step == 3 ? Time{1} : Time{one.around}});
       } else {
-        lane_ += std::max(tree_beats_, alone);
+        lane_ += std::max(tree_beats_, alone + tree_beats_ / 4);  // a few meet beats of other rows
       }
     }
     if (one.work == Work::ITERATIVE) {
