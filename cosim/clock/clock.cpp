@@ -38,6 +38,7 @@ void Clock::reset() {
   open_ = false;
   now_ = ended_ = rung_ = 0;
   bundles_ = nest_ = 0;
+  std::fill(std::begin(in_turn_), std::end(in_turn_), 0);
 }
 
 void Clock::rang() {
