@@ -20,7 +20,7 @@ bool LanesTime::store() {
   while (!stores.empty()) {
     const Stored& row = stores.front();
     QueueTimes& from = row.stream ? queues_.rows[2] : queues_.data;
-    if (queues_.addresses.taken == queues_.addresses.put) return did;
+    if (!in_row_ && queues_.addresses.taken == queues_.addresses.put) return did;
     const std::uint64_t unit = row.stream ? bus : lanes;
     const std::uint64_t beats = (row.size + unit - 1) / unit;
     while (in_row_ < beats) {
