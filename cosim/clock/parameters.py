@@ -16,8 +16,8 @@ TURN, SHORT_TURN, ACKNOWLEDGED = 70, 30, 25
 while few reads are on their way; cycles after which a batch's last line is acknowledged. Fitted to LiteDRAM.
 """
 
-CONTROLLER, REFRESHES = 10, 10
-"""Cycles of LiteDRAM's controller and buffers in a read's latency, and around a refresh; fitted."""
+CONTROLLER, REFRESHES, TO_READ = 10, 10, 1
+"""Cycles of LiteDRAM's controller and buffers in a read's latency, around a refresh, from tRCD to a read; fitted."""
 
 PORT_LINES = 8
 """Lines that wait at a bank of LiteDRAM, the depth of its queue of commands; a burst is on its way to it."""
@@ -114,7 +114,7 @@ def _litedram(of: Description) -> Parameters:
     timing = of.timing
     return Parameters(
         1, of.phy["read_latency"] + CONTROLLER, PARTS, of.banks, of.page_bytes, precharge=timing["tRP"],
-        activate=timing["tRCD"], active=timing["tRAS"], row_cycle=timing["tRC"], activate_gap=timing["tRRD"],
+        activate=timing["tRCD"] + TO_READ, active=timing["tRAS"], row_cycle=timing["tRC"], activate_gap=timing["tRRD"],
         refresh_interval=timing["tREFI"], refresh_time=timing["tRP"] + timing["tRFC"] + REFRESHES,
         port_words=PORT_LINES, turn=TURN, short_turn=SHORT_TURN, write_latency=ACKNOWLEDGED,
     )  # fmt: skip
@@ -129,7 +129,7 @@ def _listed(config: Config, of: DramTimes) -> Memory:
             )
     times = Parameters(
         1, of.latency + CONTROLLER, PARTS, max(of.banks, config.banks), of.page_bytes, precharge=of.precharge,
-        activate=of.activate, active=of.active, row_cycle=of.row_cycle, activate_gap=of.activate_gap,
+        activate=of.activate + TO_READ, active=of.active, row_cycle=of.row_cycle, activate_gap=of.activate_gap,
         refresh_interval=of.refresh_interval, refresh_time=of.precharge + of.refresh + REFRESHES,
         port_words=PORT_LINES, turn=TURN, short_turn=SHORT_TURN, write_latency=ACKNOWLEDGED,
     )  # fmt: skip

@@ -60,7 +60,7 @@ def _error(
 def test_rows_shorter_than_64_bytes(config: str, memory: str, lookups: int) -> None:
     """They wait for ports, for rows that a DRAM opens, for steps: not for the memory's pins."""
     for dim, length in ((1, 1), (1, 40), (4, 0), (4, 5), (8, 2)):
-        assert abs(_error(PRESETS[config], memory, dim, length, lookups)) < 0.14, (dim, length)
+        assert abs(_error(PRESETS[config], memory, dim, length, lookups)) < 0.16, (dim, length)
 
 
 @pytest.mark.parametrize(
